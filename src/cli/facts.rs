@@ -139,10 +139,12 @@ fn put_together(gathered: Gathered) -> Facts {
 
 /// The descriptions of systems that files in which nothing else was recognised are, if all are.
 pub(super) fn described(files: &[PathBuf]) -> Option<Vec<PathBuf>> {
+    // What came out of a pipe does not come again.
     let is_one = |file: &PathBuf| {
         let is_whole = |text: &str| text.contains("\"narrows/path/") && Document::parse("", text).is_ok();
         let text = || foreign::text(file, MOST_BYTES as u64);
-        file.to_string_lossy().ends_with(".path.toml") || text().is_ok_and(|text| is_whole(&text))
+        file.to_string_lossy().ends_with(".path.toml")
+            || file.is_file() && text().is_ok_and(|text| is_whole(&text))
     };
     files.iter().all(is_one).then(|| files.to_vec())
 }
@@ -158,7 +160,8 @@ pub(super) fn places(files: &[PathBuf], typed: &[String]) -> Result<Vec<String>,
     /// Nobody writes a longer question.
     const LONGEST: u64 = 1 << 20;
     for file in files {
-        let text = foreign::text(file, LONGEST).unwrap_or_default();
+        let text =
+            if file.is_file() { foreign::text(file, LONGEST).unwrap_or_default() } else { String::new() };
         let is_question = reply::speaks_of_storage(&text);
         let hint = if is_question { " (--reply writes what to ask its author)" } else { "" };
         let name = file.display();

@@ -70,6 +70,11 @@ pub(super) fn cuts(lines: &[Cow<'_, str>], splits: &[Split]) -> Vec<usize> {
     let mut at = 0;
     while at < lines.len() {
         let left = lines.get(at..).unwrap_or_default();
+        // Nothing begins with an empty line.
+        if left.first().is_some_and(|line| line.is_empty()) {
+            at += 1;
+            continue;
+        }
         let mut runs = splits.iter().map(|split| run(left, *split));
         let mut longest = 1;
         let added = runs.find(|run| {

@@ -1,7 +1,7 @@
 //! What a comparison tells: which is faster and by how much, what may explain it, and what names the hop.
 
 use super::{Answer, step};
-use crate::text::compare::{relative, sentence};
+use crate::text::compare::{has_no_interval, relative, sentence};
 use narrows_base::lists::some_of;
 use narrows_base::units::human;
 use narrows_verdict::compare::{Change, Comparison, PathChange, PathState, Verdict, WorkloadComparison};
@@ -19,6 +19,9 @@ pub fn compare(comparison: &Comparison) -> Answer {
             said.push(explained(&comparison.inventory));
             todo.push(step("`narrows measure TARGET`, on the slower one, names its narrowest hop."));
         }
+        Verdict::NotDistinguishable if has_no_interval(comparison) => todo.push(step(
+            "Run each several times into one file, turn by turn: `narrows compare` takes them as samples, and an interval tells.",
+        )),
         Verdict::NotDistinguishable => todo.push(step("Longer runs tell smaller differences.")),
         Verdict::NotComparable => {
             let why = comparison.workloads.iter().find_map(|it| it.reason.clone());

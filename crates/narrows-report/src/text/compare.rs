@@ -250,8 +250,43 @@ pub(crate) fn sentence(comparison: &Comparison) -> (Tone, String) {
     let (tone, text) = supported(comparison, "B", "A");
     match comparison.verdict {
         Verdict::NotComparable => (tone, text),
+        _ if has_no_interval(comparison) => (tone, text),
         _ => (tone, format!("{text} ({})", scope(comparison))),
     }
+}
+
+/// Whether all that is compared are rates of which nobody knows how sure they are.
+pub(crate) fn has_no_interval(comparison: &Comparison) -> bool {
+    !comparison.workloads.is_empty() && comparison.workloads.iter().all(|one| one.difference.is_none())
+}
+
+/// The differences of single numbers: that of one workload, or the range of several.
+fn as_printed(comparison: &Comparison, b: &str, a: &str) -> Option<String> {
+    let mut parts: Vec<f64> = comparison.workloads.iter().filter_map(|one| one.as_printed).collect();
+    parts.sort_by(f64::total_cmp);
+    let (least, most) = (*parts.first()?, *parts.last()?);
+    let word = |part: f64| {
+        let size = human::percent(part.abs());
+        if part < 0.0 { format!("{size} slower") } else { format!("{size} faster") }
+    };
+    let is_none = |part: f64| part.abs() < comparison.threshold;
+    let rates = |one: &WorkloadComparison| {
+        format!(
+            "{} in {a}, {} in {b}",
+            human::rate(one.a_bytes_per_second),
+            human::rate(one.b_bytes_per_second)
+        )
+    };
+    Some(match comparison.workloads.as_slice() {
+        [one] if is_none(least) => {
+            format!("As printed there is no difference between {a} and {b} ({})", rates(one))
+        }
+        [one] => format!("As printed {b} is {} ({})", word(least), rates(one)),
+        _ if is_none(least) && is_none(most) => {
+            format!("As printed there is no difference between {a} and {b}")
+        }
+        _ => format!("As printed {b} is between {} and {}, by the test", word(least), word(most)),
+    })
 }
 
 /// What the tests support of two results, and no more: where only some workloads differ, in how many.
@@ -268,10 +303,11 @@ fn supported(comparison: &Comparison, b: &str, a: &str) -> (Tone, String) {
         Verdict::Mixed => {
             (Tone::Warn, format!("{b} is faster than {a} in some workloads and slower in others"))
         }
-        Verdict::NotDistinguishable if comparison.workloads.iter().all(|one| one.difference.is_none()) => (
-            Tone::Strong,
-            format!("{a} and {b} cannot be told apart: no interval tells how sure their rates are"),
-        ),
+        Verdict::NotDistinguishable if has_no_interval(comparison) => {
+            let printed =
+                as_printed(comparison, b, a).unwrap_or_else(|| format!("{a} and {b} cannot be told apart"));
+            (Tone::Strong, format!("{printed}: one run each does not show how much another would differ"))
+        }
         Verdict::NotDistinguishable => (Tone::Strong, format!("{a} and {b} cannot be told apart")),
         Verdict::NotComparable => (Tone::Warn, format!("{a} and {b} cannot be compared")),
     }

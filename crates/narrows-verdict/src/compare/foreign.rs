@@ -6,9 +6,10 @@ use serde_json::{Map, Value, json};
 
 use super::input::{ComparedEntry, Tail};
 use crate::results::{ResultVerdict, Trust, judge_results};
+use narrows_base::lists::distinct;
 use narrows_base::measurement::PERCENTILES;
 use narrows_base::stats::BatchMeans;
-use narrows_base::units::{Bytes, Nanos, human};
+use narrows_base::units::{Bytes, BytesPerSec, Nanos, human};
 use narrows_paste::results::surroundings::Surroundings;
 use narrows_paste::results::{Imported, Long, Measured, Op, Page, Side, Tool, read};
 
@@ -30,16 +31,83 @@ pub(super) fn entries(name: &str, text: &str) -> (Vec<ComparedEntry>, usize) {
     };
     let left_out = results.iter().map(|one| one.left_out).sum();
     let verdicts = judge_results(&results, &Surroundings::default(), None);
-    let mut all = Vec::new();
-    for (result, verdict) in results.iter().zip(&verdicts) {
+    let mut all: Vec<Told<'_>> = Vec::new();
+    for (at, (result, verdict)) in results.iter().zip(&verdicts).enumerate() {
         for measured in result.measurements.iter().filter(|measured| !measured.memory_only) {
-            all.extend(measured.sides().map(|(op, side)| ComparedEntry {
-                cautions: [cautions(verdict), cautions_of(result)].concat(),
-                ..entry(result, measured, op, side)
+            let storage = measured.sides().map(|(op, side)| (Some(op), side));
+            let sides = storage.chain(measured.network.iter().map(|side| (None, side)));
+            all.extend(sides.map(|(op, side)| Told {
+                at,
+                tool: result.tool,
+                target: measured.work.target.as_deref(),
+                entry: ComparedEntry {
+                    cautions: [cautions(verdict), cautions_of(result)].concat(),
+                    ..entry(result, measured, op, side)
+                },
             }));
         }
     }
-    (all, left_out)
+    (repeated(all), left_out)
+}
+
+/// A run, and what tells its repetitions from other runs.
+struct Told<'r> {
+    /// The place of its result in the text.
+    at: usize,
+    tool: Tool,
+    target: Option<&'r str>,
+    entry: ComparedEntry,
+}
+
+/// Runs that a text repeats become one, of which they are the samples. Tools that print several jobs of one call are left out:
+/// those ran together.
+fn repeated(all: Vec<Told<'_>>) -> Vec<ComparedEntry> {
+    let mut groups: Vec<Vec<Told<'_>>> = Vec::new();
+    for one in all {
+        let together = matches!(
+            one.tool,
+            Tool::Fio | Tool::Vdbench | Tool::Diskspd | Tool::Elbencho | Tool::Spdk | Tool::Gdsio
+        );
+        let is_same = |group: &Vec<Told<'_>>| {
+            group.iter().all(|known| {
+                let is_another = known.at != one.at && known.entry.is_single;
+                let (known, own) = ((known.target, &known.entry), (one.target, &one.entry));
+                is_another && known.0 == own.0 && known.1.shape == own.1.shape && known.1.label == own.1.label
+            })
+        };
+        match groups.iter_mut().find(|group| !together && one.entry.is_single && is_same(group)) {
+            Some(group) => group.push(one),
+            None => groups.push(vec![one]),
+        }
+    }
+    groups.into_iter().filter_map(|group| samples(group.into_iter().map(|one| one.entry).collect())).collect()
+}
+
+/// The mean of runs with its error; one run as it is. `None` of none.
+fn samples(mut runs: Vec<ComparedEntry>) -> Option<ComparedEntry> {
+    /// Three digits are printed, of which the last may be off by a half.
+    const ROUNDING: f64 = 0.005;
+    let rates: Vec<f64> = runs.iter().map(|run| run.rate.get()).collect();
+    let cautions: Vec<String> = distinct(runs.iter().flat_map(|run| run.cautions.iter().cloned()));
+    let first = (!runs.is_empty()).then(|| runs.swap_remove(0))?;
+    if rates.len() < 2 {
+        return Some(first);
+    }
+    let mean = rates.iter().sum::<f64>() / rates.len() as f64;
+    let squares: f64 = rates.iter().map(|rate| (rate - mean).powi(2)).sum();
+    let variance = (squares / (rates.len() - 1) as f64).max((ROUNDING * mean).powi(2));
+    let rate = BytesPerSec::new(mean);
+    let means = BatchMeans { mean: rate, variance, batches: rates.len() };
+    let label = format!("{}, {} runs", first.label, rates.len());
+    Some(ComparedEntry {
+        label,
+        rate,
+        means: Some(means),
+        is_single: false,
+        tails: Vec::new(),
+        cautions,
+        ..first
+    })
 }
 
 /// Whether to trust a result, in the words of `narrows FILE`: nothing where it is to be trusted for what it claims.
@@ -58,7 +126,8 @@ fn cautions_of(result: &Imported) -> Vec<String> {
     failures.chain(result.corrections.iter().cloned()).collect()
 }
 
-fn entry(result: &Imported, measured: &Measured, op: Op, side: &Side) -> ComparedEntry {
+/// The run of one direction; `None` is a network, which has none.
+fn entry(result: &Imported, measured: &Measured, op: Option<Op>, side: &Side) -> ComparedEntry {
     let shape = shape(result, measured, op);
     let means = BatchMeans::of(&side.series);
     ComparedEntry {
@@ -77,7 +146,11 @@ fn entry(result: &Imported, measured: &Measured, op: Op, side: &Side) -> Compare
     }
 }
 
-fn shape(result: &Imported, measured: &Measured, op: Op) -> Vec<(String, String)> {
+fn direction(op: Option<Op>) -> &'static str {
+    op.map_or("network", Op::word)
+}
+
+fn shape(result: &Imported, measured: &Measured, op: Option<Op>) -> Vec<(String, String)> {
     let work = &measured.work;
     // Marks print reads and writes side by side, and measure them apart.
     let apart = matches!(result.tool, Tool::Kdiskmark | Tool::Crystaldiskmark);
@@ -85,14 +158,19 @@ fn shape(result: &Imported, measured: &Measured, op: Op) -> Vec<(String, String)
     let mix = ios(Op::Read).zip(ios(Op::Write)).filter(|_| !apart).map(|(reads, writes)| {
         format!("{:.0} % writes", 100.0 * writes / (reads + writes).max(f64::MIN_POSITIVE))
     });
-    named([
-        ("direction", Some(op.word().to_owned())),
+    let mut shape = named([
+        ("direction", Some(direction(op).to_owned())),
         ("pattern", work.pattern.map(|pattern| pattern.word().to_owned())),
         ("block_size", work.block_size.map(|size| size.get().to_string())),
         ("in_flight", measured.asked_in_flight().map(|count| count.to_string())),
         ("mix", mix),
         (ACCESS, work.direct.map(|direct| if direct { "direct" } else { "buffered" }.to_owned())),
-    ])
+    ]);
+    // What is not stated is the same at best where one tool printed both.
+    if NEEDED.iter().any(|name| !shape.iter().any(|(known, _)| known == name)) {
+        shape.push(("tool".to_owned(), result.tool.name().to_owned()));
+    }
+    shape
 }
 
 fn named<const N: usize>(fields: [(&str, Option<String>); N]) -> Vec<(String, String)> {
@@ -132,13 +210,23 @@ pub(super) fn access_of(load: &Map<String, Value>) -> Option<String> {
     Some(if buffered { "buffered" } else { "direct" }.to_owned())
 }
 
-/// What must be the same in two workloads, of all that every tool states, and access, which must be where both state it; `None`
-/// where what is needed is not stated.
+/// What must be the same in two workloads, of all that every tool states, and access, which must be where both state it. Where
+/// what is needed is not stated, both must be of one tool and state the same.
 pub(super) fn kind(entry: &ComparedEntry) -> Option<(Vec<&str>, Option<&str>)> {
     let needed: Option<Vec<&str>> = NEEDED.iter().map(|name| field(entry, name)).collect();
-    let mut same = needed?;
-    same.extend(field(entry, "mix"));
-    Some((same, access(entry)))
+    let all = || entry.shape.iter().filter(|(name, _)| name != ACCESS);
+    let stated = || all().flat_map(|(name, value)| [name.as_str(), value.as_str()]).collect();
+    let same = needed.map(|mut same| {
+        same.extend(field(entry, "mix"));
+        same
+    });
+    Some((same.unwrap_or_else(stated), access(entry)))
+}
+
+/// What is needed and not stated; of a network nothing is.
+pub(super) fn not_stated(entry: &ComparedEntry) -> Vec<&'static str> {
+    let is_storage = !entry.shape.is_empty() && field(entry, "direction") != Some("network");
+    NEEDED.into_iter().filter(|name| is_storage && field(entry, name).is_none()).collect()
 }
 
 /// Whether the page cache was bypassed, if it is stated.
@@ -151,13 +239,15 @@ fn field<'a>(entry: &'a ComparedEntry, name: &str) -> Option<&'a str> {
 }
 
 /// `read random 4 KiB × 32 (fio, job)`.
-fn label(result: &Imported, measured: &Measured, op: Op) -> String {
+fn label(result: &Imported, measured: &Measured, op: Option<Op>) -> String {
     let work = &measured.work;
-    let mut parts: Vec<String> = vec![op.word().to_owned()];
+    let mut parts: Vec<String> = vec![direction(op).to_owned()];
     parts.extend(work.pattern.map(|pattern| pattern.word().to_owned()));
     parts.extend(work.block_size.map(|size| human::block_size(Bytes::new(size.get()))));
     parts.extend(measured.asked_in_flight().map(|count| format!("× {count}")));
-    format!("{} ({}, {})", parts.join(" "), result.tool.name(), work.label)
+    let of: Vec<&str> =
+        [result.tool.name(), &work.label].into_iter().filter(|word| !word.is_empty()).collect();
+    format!("{} ({})", parts.join(" "), of.join(", "))
 }
 
 /// The percentiles that ours have, too.
@@ -337,6 +427,34 @@ mod tests {
         let same = of(&check, &sweep);
         assert_eq!((same.verdict, same.unmatched.len()), (Verdict::NotDistinguishable, 0), "{same:?}");
         assert_eq!(of(&sweep, &sweep).workloads[0].workload, "read random 4 KiB × 32");
+    }
+
+    fn hdparm(rates: &[&str]) -> String {
+        let run = |rate: &&str| {
+            format!("/dev/mmcblk0:\n Timing buffered disk reads: 342 MB in  3.01 seconds = {rate} MB/sec\n\n")
+        };
+        rates.iter().map(run).collect()
+    }
+
+    #[test]
+    fn runs_that_are_repeated_are_samples_and_have_an_interval() {
+        let found = compare(&input(&hdparm(&["44.21", "44.10"])), &input(&hdparm(&["113.8", "113.1"])), 0.01);
+        assert_eq!((found.verdict, found.workloads.len()), (Verdict::Faster, 1), "{found:?}");
+        let alike = compare(&input(&hdparm(&["100.0", "110.0"])), &input(&hdparm(&["101.0", "112.0"])), 0.01);
+        assert_eq!(alike.verdict, Verdict::NotDistinguishable);
+        let one = compare(&input(&hdparm(&["44.21"])), &input(&hdparm(&["113.8", "113.1"])), 0.01);
+        assert!(one.workloads[0].as_printed.is_some_and(|part| part > 1.5), "{one:?}");
+    }
+
+    #[test]
+    fn what_both_leave_unsaid_is_compared_where_one_tool_printed_both() {
+        let text = |rate: &str| {
+            format!(
+                "[ ID] Interval           Transfer     Bitrate\n[  5]   0.00-10.00  sec  1.10 GBytes  {rate} Mbits/sec  receiver\n"
+            )
+        };
+        let found = compare(&input(&text("943")), &input(&text("471")), 0.01);
+        assert!(found.workloads[0].as_printed.is_some_and(|part| (part + 0.5).abs() < 0.01), "{found:?}");
     }
 
     #[test]

@@ -310,6 +310,11 @@ fn cautions(a: &ComparedEntry, b: &ComparedEntry) -> Vec<String> {
             found.push(format!("{side} does not say whether the page cache was bypassed"));
         }
     }
+    let unsaid = foreign::not_stated(a);
+    if !unsaid.is_empty() && unsaid == foreign::not_stated(b) {
+        let what = unsaid.join(", ").replace('_', " ");
+        found.push(format!("neither states its {what}: what was measured may not be the same"));
+    }
     for (what, a, b) in [("engine", &a.engine, &b.engine), ("region_bytes", &a.region, &b.region)] {
         if let (Some(a), Some(b)) = (a, b)
             && a != b

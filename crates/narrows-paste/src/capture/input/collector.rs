@@ -286,6 +286,10 @@ impl Collector<'_> {
         if is_more {
             self.note(format!("only the first {} MiB of `{name}` were read", most >> 20));
         }
+        // Nothing is in it, however long it is.
+        if bytes.trim_ascii().is_empty() {
+            return;
+        }
         let Some(text) = Text::of_file(name, &bytes) else { return self.unrecognised(name) };
         drop(bytes);
         let found = Self::parts(&text);
