@@ -9,6 +9,7 @@ use super::files::LARGEST;
 use super::output::OutputArgs;
 use super::{FAILED, FINDINGS, Failure, NOTHING_FOUND, answer, facts, output};
 use narrows_model::path::build;
+use narrows_paste::capture::Text;
 use narrows_paste::capture::foreign::{self, Bounded, Refusal};
 use narrows_report::text;
 use narrows_verdict::Subject;
@@ -66,12 +67,14 @@ pub(super) fn run(args: &CompareArgs) -> Result<u8, Failure> {
     output::report(&comparison, &args.output, text::compare::document)?;
     let is_told_apart = |verdict| matches!(verdict, Verdict::Faster | Verdict::Slower | Verdict::Mixed);
     let is_apart = |one: &Comparison| {
-        let differs = one.paths.iter().any(PathChange::differs);
+        let differs = one.paths.iter().any(PathChange::differs) || !one.lines.is_empty();
         differs || is_told_apart(one.verdict) || is_told_apart(one.latency_verdict)
     };
     Ok(match () {
         () if comparison.all().any(is_apart) => FINDINGS,
-        () if comparison.all().any(|one| one.paths.is_empty() && one.verdict == Verdict::NotComparable) => {
+        () if reference.is_measured()
+            && comparison.all().any(|one| one.verdict == Verdict::NotComparable) =>
+        {
             FAILED
         }
         () => NOTHING_FOUND,
@@ -99,7 +102,13 @@ fn read(path: &Path) -> Result<Input, Failure> {
             (path, String::new(), cannot(&error).hint(hint))
         }
     };
-    machine(from, text.as_bytes()).map(|report| Input::machine(&name, &report)).ok_or(refusal)
+    let Some(report) = machine(from, text.as_bytes()) else { return Err(refusal) };
+    let tells_paths =
+        report.get("paths").and_then(serde_json::Value::as_array).is_some_and(|all| !all.is_empty());
+    Ok(match tells_paths {
+        true => Input::machine(&name, &report),
+        false => Input::text(&name, Text::new(&name, text.as_bytes()).lines().map(|(_, line)| line)),
+    })
 }
 
 /// The report on the machine that a record or capture is of, if it is one.
@@ -107,5 +116,5 @@ fn machine(path: &Path, stdin: &[u8]) -> Option<serde_json::Value> {
     let facts = facts::open(&[path.to_owned()], stdin).ok().filter(|facts| facts.has_machine)?;
     let subjects: Vec<Subject> = build::all(&facts.machine).into_iter().map(Subject::of).collect();
     let (report, _) = answer::judged(&facts.machine, &subjects, Default::default(), None);
-    serde_json::to_value(&report).ok().filter(|_| !report.paths.is_empty())
+    serde_json::to_value(&report).ok()
 }

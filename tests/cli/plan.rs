@@ -184,6 +184,66 @@ fn layouts_are_ranked_for_the_drives_of_a_description() {
     insta::assert_snapshot!("described_layouts", stdout(&args));
 }
 
+/// One model: a layout that is planned does what is predicted of it where it is there.
+#[test]
+fn a_planned_layout_does_what_is_predicted_of_it() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let parts = "[host.h]\ncpu = \"Ryzen 5 2600\"\ncores = 6\ndecrypt = \"2691 MB/s\"\nencrypt = \"2723 MB/s\"\n\
+        [slot.s]\ngeneration = 3\nwidth = 16\n[slot.m]\ncount = 4\nslot = \"s\"\ngeneration = 3\nwidth = 4\n\
+        [device.d]\ncount = 4\nin = \"m\"\nmodel = \"WD_BLACK SN770 2TB\"\n";
+    let layouts = "[raid.stripe]\nlevel = \"raid0\"\nmembers = [\"d\"]\n[raid.parity]\nlevel = \"raid6\"\nmembers = [\"d\"]\n\
+        chunk = \"512 KiB\"\n[crypt.locked]\non = \"stripe\"\n";
+    let load = |target: &str, name: &str, share: &str| {
+        format!(
+            "[workload.{name}]\ntarget = \"{target}\"\nblock_size = \"1 MiB\"\ndepth = 32\nread_share = {share}\n"
+        )
+    };
+    let targets = [("stripe", "RAID-0"), ("parity", "RAID-6"), ("locked", "LUKS on RAID-0")];
+    let loads: String = targets
+        .iter()
+        .flat_map(|(target, _)| {
+            [load(target, &format!("{target}_r"), "1.0"), load(target, &format!("{target}_w"), "0.0")]
+        })
+        .collect();
+    let file = |name: &str, text: String| {
+        let place = dir.path().join(name);
+        std::fs::write(&place, format!("format = \"narrows/path/1\"\n{text}")).expect("written");
+        place.display().to_string()
+    };
+    let bare = file("bare.path.toml", parts.to_owned());
+    let built = file("built.path.toml", format!("{parts}{layouts}{loads}"));
+    let json = |args: &[&str]| -> Value { serde_json::from_str(&stdout(args)).expect("JSON") };
+    let ranked = |aim: &str| json(&[&bare, "--aim", aim, "--json"])["layouts"]["ranked"].clone();
+    let all: Vec<Value> = ["sequential", "encryption,sequential"]
+        .iter()
+        .flat_map(|aim| ranked(aim).as_array().expect("layouts").clone())
+        .collect();
+    let predicted: Value = serde_json::from_slice(
+        &Command::new(env!("CARGO_BIN_EXE_narrows"))
+            .args(["predict", &built, "--json"])
+            .output()
+            .expect("runs")
+            .stdout,
+    )
+    .expect("JSON");
+    let predictions = predicted["systems"][0]["predictions"].as_array().expect("predictions");
+    for (target, name) in targets {
+        let layout = all.iter().find(|one| one["name"] == name).unwrap_or_else(|| panic!("{name}"));
+        for (side, key) in [("r", "read"), ("w", "write")] {
+            let of = format!("{target}_{side}");
+            let one = predictions.iter().find(|one| one["workload"]["name"] == of).expect("is predicted");
+            let bound = layout[format!("{key}_is_bound")].as_bool().expect("is told");
+            assert_eq!(bound, one["known"] == false, "{name} {key}: {one}");
+            let rate = if bound { &one["at_most"]["bytes_per_second"] } else { &one["bytes_per_second"] };
+            let (a, b) = (layout[format!("{key}_bytes_per_second")].as_f64(), rate.as_f64());
+            assert!(
+                a.zip(b).is_some_and(|(a, b)| (a / b - 1.0).abs() < 1e-9),
+                "{name} {key}: {a:?} and {b:?}"
+            );
+        }
+    }
+}
+
 #[test]
 fn one_host_of_several_is_planned_for_with_what_its_file_leaves_open() {
     let args = ["systems/pixstor-nvme.path.toml", "--host", "node2", "--move", "--plain"];

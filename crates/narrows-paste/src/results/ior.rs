@@ -83,6 +83,17 @@ pub(super) fn read(page: &Page<'_>) -> Vec<Imported> {
             run.begun = false;
         } else if ends_table(line) {
             run.columns.clear();
+            // Of a table that is there they are the best rows.
+            if let Some((op, side)) = most(line).filter(|_| !run.begun) {
+                let goes_on = found.last().and_then(|result| result.measurements.last());
+                if !goes_on.is_some_and(|one| op == Op::Read && one.read.is_none() && one.line + 1 == number)
+                {
+                    found.push(Imported { is_headless: true, ..Imported::new(Tool::Ior, page.name, number) });
+                }
+                if let Some(result) = found.last_mut() {
+                    result.push(number, Work::named(op.word()), op, side);
+                }
+            }
         } else if let Some((op, cells)) = run.row(line) {
             if !run.begun {
                 run.begun = true;
@@ -105,6 +116,15 @@ pub(super) fn read(page: &Page<'_>) -> Vec<Imported> {
         }
     }
     found
+}
+
+/// `Max Write: 694.41 MiB/sec (728.14 MB/sec)`: all that many keep of a run.
+fn most(line: &str) -> Option<(Op, Side)> {
+    let kinds = [("Max Write:", Op::Write), ("Max Read:", Op::Read)];
+    let (op, rest) = kinds.into_iter().find_map(|(start, op)| Some((op, line.strip_prefix(start)?)))?;
+    let (rate, unit) = leading(rest.trim_start())?;
+    (unit.trim_start().starts_with("MiB/sec") && rate > 0.0)
+        .then(|| (op, Side::at(BytesPerSec::new(rate * MIB))))
 }
 
 /// Whether a line stands behind the table: the rows of the summary begin as its rows do, and broken ones may have as many
@@ -328,6 +348,18 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+
+    #[test]
+    fn of_a_run_without_its_table_the_best_rates_are_read() {
+        let body = "Max Write: 694.41 MiB/sec\nMax Read:  38430.23 MiB/sec\n\nMax Write: 708.10 MiB/sec (742.49 MB/sec)\n";
+        let found = read(&Page { name: "x", body });
+        let [first, second] = found.as_slice() else { panic!("{found:?}") };
+        assert_eq!((first.measurements.len(), second.measurements.len()), (2, 1));
+        assert_eq!(
+            first.measurements[0].write.as_ref().map(|side| side.bytes_per_second.get()),
+            Some(694.41 * MIB)
+        );
+    }
 
     #[test]
     fn a_row_of_the_summary_that_mail_broke_is_no_row_of_the_table() {

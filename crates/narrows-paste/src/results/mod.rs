@@ -87,7 +87,7 @@ const PARSERS: &[(Parser, &[&str], Option<&str>)] = &[
         Some("diskspd for Linux"),
     ),
     (iozone::read, &["Children see throughput", "reclen", "report\"", "Throughput report"], Some("IOzone")),
-    (ior::read, &["bw(MiB/s)"], Some("IOR")),
+    (ior::read, &["bw(MiB/s)", "MiB/sec"], Some("IOR")),
     (ior::read_csv, &["access,bw(MiB/s)"], None),
     (ior::read_json, &[], None),
     (io500::read, &["[RESULT", "[ior-", "IO500 version"], Some("IO500")),

@@ -60,6 +60,18 @@ fn explained(inventory: &[Change]) -> String {
     format!("What differs and may be why: {}.", some_of(&said, MOST, "; "))
 }
 
+/// The answer for two texts that tell no path.
+pub(crate) fn texts(comparison: &Comparison) -> Answer {
+    let count = |side: &str| comparison.lines.iter().filter(|one| one.only_in == side).count();
+    let lines = |count: usize| format!("{count} line{}", if count == 1 { "" } else { "s" });
+    let said = match (count("A"), count("B")) {
+        (0, 0) => "say the same".to_owned(),
+        (a, b) => format!("differ: {} only in A, {} only in B", lines(a), lines(b)),
+    };
+    let sentence = format!("Neither A nor B tells a path whose rate could be compared. Their texts {said}.");
+    Answer { sentence, todo: Vec::new() }
+}
+
 /// The answer for two machines: what may be slower or faster now, and what only one of them shows.
 pub(crate) fn machines(comparison: &Comparison) -> Answer {
     let all = &comparison.paths;

@@ -8,7 +8,7 @@ mod sweep;
 mod tests;
 
 pub use compare::compare;
-pub(crate) use compare::machines;
+pub(crate) use compare::{machines, texts};
 
 use crate::document::{Blocks, Place, half};
 use crate::measure::{MeasureReport, PathCeiling, SideView, TestResult};

@@ -36,6 +36,8 @@ fn without_identity(comparison: &Comparison) -> Comparison {
     for change in &mut comparison.inventory {
         hide_identity(change);
     }
+    // Any word of them may be a name.
+    comparison.lines.iter_mut().for_each(|one| one.line = "a line that only its owner sees".to_owned());
     for file in [&mut comparison.a, &mut comparison.b] {
         if let Some((_, name)) = file.rsplit_once('/') {
             *file = name.to_owned();
@@ -62,6 +64,9 @@ fn whole(comparison: &Comparison) -> Document {
     }
     if !comparison.paths.is_empty() {
         return machines(comparison);
+    }
+    if comparison.workloads.is_empty() && comparison.unmatched.is_empty() {
+        return texts(comparison);
     }
     let mut out = Document::new("compare", format!("{} and {}", comparison.a, comparison.b), None);
     out.part(Place::Verdict, "");
@@ -92,6 +97,25 @@ fn whole(comparison: &Comparison) -> Document {
         }
     }
     out.figures(Place::Charts, chart::before_after(comparison));
+    out
+}
+
+/// Two texts that tell no path: what only one of them says.
+fn texts(comparison: &Comparison) -> Document {
+    let mut out = Document::new("compare", format!("{} and {}", comparison.a, comparison.b), None);
+    out.part(Place::Verdict, "");
+    answer::texts(comparison).put_sentence(&mut out, Tone::Strong);
+    out.gap();
+    out.lead((Tone::Strong, "A  "), Tone::Normal, &comparison.a);
+    out.lead((Tone::Strong, "B  "), Tone::Normal, &comparison.b);
+    for side in ["A", "B"] {
+        let said = comparison.lines.iter().filter(|one| one.only_in == side).map(|one| one.line.clone());
+        let said: Vec<String> = said.collect();
+        if !said.is_empty() {
+            out.section(Place::Data, format!("Lines only in {side}"));
+            put_first(&mut out, &said);
+        }
+    }
     out
 }
 

@@ -241,10 +241,16 @@ fn asked(report: &CheckReport, pasted: &Pasted) -> Option<(&'static str, String)
         None => {}
     }
     if !report.results.is_empty() && report.paths.is_empty() {
-        let what = match pasted.speaks_of(&["freebsd", "truenas core", "pfsense"]) > 0 {
-            true => "dmesg | grep -E '^(nvme|nda|nvd|ada|da)[0-9]'; pciconf -lvc".to_owned(),
-            false => "lsblk -o NAME,MODEL,TRAN,SIZE,FSTYPE,MOUNTPOINTS; sudo lspci -nnvvv".to_owned(),
-        };
+        let what = match () {
+            () if pasted.speaks_of(&["freebsd", "truenas core", "pfsense"]) > 0 => {
+                "dmesg | grep -E '^(nvme|nda|nvd|ada|da)[0-9]'; pciconf -lvc"
+            }
+            // What carries a virtual disk is the host's; how long it takes can be seen.
+            () if pasted.speaks_of(&VIRTUAL) > 0 => "iostat -x 10 30",
+            () if pasted.speaks_of(&["/dev/hda", "/dev/hdb", "/dev/hdc"]) > 0 => "sudo hdparm -i /dev/hdX",
+            () => "lsblk -o NAME,MODEL,TRAN,SIZE,FSTYPE,MOUNTPOINTS; sudo lspci -nnvvv",
+        }
+        .to_owned();
         return Some((
             "To see what the result was measured on, please run this, and post what it prints:",
             what,
@@ -281,24 +287,98 @@ fn reading(name: &str) -> Option<String> {
     })
 }
 
-/// What a text without a line of a tool speaks of, and what to ask for then; the first that fits decides whose commands those are.
-const SYSTEMS: [(&[&str], &[&str]); 3] = [
-    (
-        &["windows", "crystaldiskmark", "diskspd", "powershell", "storage spaces"],
-        &[
-            "Get-PhysicalDisk | Format-List FriendlyName, BusType, MediaType, Size",
-            "Get-NetAdapter | Format-List Name, InterfaceDescription, LinkSpeed",
+/// A system by the words of those who have it, and what to ask for there: of its drives, and of its network.
+struct AskedSystem {
+    words: &'static [&'static str],
+    storage: &'static [&'static str],
+    network: &'static [&'static str],
+}
+
+/// The first that fits decides whose commands are asked for; the last is Linux.
+const SYSTEMS: [AskedSystem; 4] = [
+    AskedSystem {
+        words: &["windows", "crystaldiskmark", "diskspd", "powershell", "storage spaces", "vioscsi"],
+        storage: &["Get-PhysicalDisk | Format-List FriendlyName, BusType, MediaType, Size"],
+        network: &["Get-NetAdapter | Format-List Name, InterfaceDescription, LinkSpeed"],
+    },
+    AskedSystem {
+        words: &[
+            "macos",
+            "macbook",
+            "mac mini",
+            "mac pro",
+            "imac",
+            "hackintosh",
+            "opencore",
+            "osx",
+            "os x",
+            "kext",
+            "diskutil",
+            "/dev/disk",
+            "/dev/rdisk",
         ],
-    ),
-    (
-        &["macos", "macbook", "mac mini", "imac"],
-        &["system_profiler SPNVMeDataType SPThunderboltDataType SPUSBDataType"],
-    ),
-    (
-        &["freebsd", "truenas core", "pfsense", "opnsense"],
-        &["dmesg | grep -E '^(nvme|nda|nvd|ada|da|mps)[0-9]'", "sudo pciconf -lvc", "zpool status -v"],
-    ),
+        storage: &["system_profiler SPNVMeDataType SPThunderboltDataType SPUSBDataType"],
+        network: &["system_profiler SPEthernetDataType SPAirPortDataType"],
+    },
+    AskedSystem {
+        words: &["freebsd", "truenas core", "pfsense", "opnsense"],
+        storage: &[
+            "dmesg | grep -E '^(nvme|nda|nvd|ada|da|mps)[0-9]'",
+            "sudo pciconf -lvc",
+            "zpool status -v",
+        ],
+        network: &["ifconfig -v"],
+    },
+    AskedSystem {
+        words: &[],
+        storage: &["lsblk -o NAME,MODEL,TRAN,SIZE,FSTYPE,MOUNTPOINTS"],
+        network: &["sudo ethtool INTERFACE; ip -s link"],
+    },
 ];
+
+/// Words of a question about a network, and of one about drives: whichever are more.
+const NETWORK: [&str; 19] = [
+    "10gbe",
+    "ethernet",
+    "infiniband",
+    "wifi",
+    "wi-fi",
+    "wlan",
+    "mbit",
+    "gbit",
+    "gbps",
+    "mbps",
+    "iperf",
+    "speedtest",
+    "librespeed",
+    "lan ",
+    "router",
+    "ethtool",
+    "switch port",
+    "nic ",
+    "vlan",
+];
+const DRIVES: [&str; 15] = [
+    "nvme",
+    "ssd",
+    "hdd",
+    "hard disk",
+    "hard drive",
+    "disk",
+    "drive",
+    "raid",
+    "zfs",
+    "luks",
+    "sata",
+    "usb stick",
+    "fio",
+    "hdparm",
+    "dd ",
+];
+
+/// What a virtual disk is called, or where.
+const VIRTUAL: [&str; 8] =
+    ["/dev/xvd", "/dev/vd", "vioscsi", "virtio", "vbox", "vmware virtual", "qemu harddisk", "linode"];
 
 /// The same of Linux: all that fit, as many as are asked for at once.
 const TOPICS: [(&[&str], &str); 9] = [
@@ -328,30 +408,49 @@ pub fn speaks_of_storage(text: &str) -> bool {
     TOPICS.iter().any(|(words, _)| pasted.speaks_of(words) > 0)
 }
 
-/// What to ask for where a text tells of no machine and no result.
+/// What to ask for where a text tells of no machine and no result. A command whose output is there, or of which the text tells, is
+/// not asked for again.
 pub fn ask(pasted: &Pasted, form: Form) -> String {
     /// More commands nobody runs.
     const COMMANDS: usize = 3;
-    let system = SYSTEMS.iter().find(|(words, _)| pasted.speaks_of(words) > 0);
-    let commands: Vec<&str> = match system {
-        Some((_, commands)) => commands.to_vec(),
-        None => {
-            let mut topics = TOPICS.map(|(words, command)| (pasted.speaks_of(words), command));
-            topics.sort_by_key(|(count, _)| std::cmp::Reverse(*count));
-            let topics = topics.into_iter().filter(|(count, _)| *count > 0).map(|(_, command)| command);
-            ["lsblk -o NAME,MODEL,TRAN,SIZE,FSTYPE,MOUNTPOINTS"]
-                .into_iter()
-                .chain(topics)
-                .take(COMMANDS)
-                .collect()
-        }
+    let [system @ .., linux] = &SYSTEMS;
+    let of_words = system.iter().find(|one| pasted.speaks_of(one.words) > 0);
+    let is_network = pasted.speaks_of(&NETWORK) > pasted.speaks_of(&DRIVES);
+    let own = of_words.unwrap_or(linux);
+    let mut commands: Vec<&str> = match is_network {
+        true => ["iperf3 -c SERVER -P 4 -t 30, with iperf3 -s on SERVER"]
+            .iter()
+            .chain(own.network)
+            .copied()
+            .collect(),
+        false => own.storage.to_vec(),
     };
-    let parts = [
-        form.strong("Nothing in this text tells yet where the time goes: it has no output of a tool."),
-        "Please run these on the machine that is slow, and post what they print:".to_owned(),
-        form.block(commands.into_iter().map(str::to_owned)),
-        "And post the command that you measured with, and all that it printed, from its first line to its last.".to_owned(),
-    ];
+    if of_words.is_none() && !is_network {
+        let mut topics = TOPICS.map(|(words, command)| (pasted.speaks_of(words), command));
+        topics.sort_by_key(|(count, _)| std::cmp::Reverse(*count));
+        commands.extend(topics.into_iter().filter(|(count, _)| *count > 0).map(|(_, command)| command));
+    }
+    if pasted.speaks_of(&VIRTUAL) > 0 {
+        commands.push(
+            "the log of the host that the guest runs on, and what its disks do meanwhile (iostat -x 10 30)",
+        );
+    }
+    commands.retain(|command| {
+        let program = command.trim_start_matches("sudo ").split(' ').next().unwrap_or_default();
+        pasted.speaks_of(&[program]) == 0 || matches!(program, "the" | "dmesg" | "cat")
+    });
+    commands.truncate(COMMANDS);
+    let measured =
+        "post the command that you measured with, and all that it printed, from its first line to its last.";
+    let mut parts =
+        vec![form.strong("Nothing that narrows reads in this text tells yet where the time goes.")];
+    if commands.is_empty() {
+        parts.push(format!("Please {measured}"));
+    } else {
+        parts.push("Please run these on the machine that is slow, and post what they print:".to_owned());
+        parts.push(form.block(commands.into_iter().map(str::to_owned)));
+        parts.push(format!("And {measured}"));
+    }
     parts.join("\n\n") + "\n"
 }
 
@@ -402,5 +501,23 @@ mod tests {
         let windows = of("Storage Spaces Direct on Windows Server, NVMe");
         assert!(windows.contains("Get-PhysicalDisk") && !windows.contains("lspci"), "{windows}");
         assert!(of("it is slow").contains("lsblk") && !of("furnas").contains("iperf3"));
+    }
+
+    #[test]
+    fn a_network_and_each_system_have_their_own_commands_and_none_that_was_run() {
+        let of = |text: &str| ask(&Pasted(vec![("a".to_owned(), text.to_owned())]), Form::Mail);
+        let network = of("Both NUCs show 100 Mbit on ethernet, the switch port is gigabit");
+        assert!(
+            network.contains("ethtool") && network.contains("iperf3") && !network.contains("lsblk"),
+            "{network}"
+        );
+        let mac = of("My Hackintosh with an NVMe drive writes slowly");
+        assert!(mac.contains("system_profiler SPNVMe") && !mac.contains("lspci"), "{mac}");
+        let there = of("system_profiler of my macbook says USB 2.0 for the drive");
+        assert!(
+            !there.contains("Please run these") && there.contains("the command that you measured with"),
+            "{there}"
+        );
+        assert!(of("vioscsi resets under load on Windows").contains("log of the host"));
     }
 }

@@ -35,6 +35,8 @@ pub struct Input {
     pub(super) inventory: Inventory,
     /// Its paths.
     pub(super) paths: Vec<PathState>,
+    /// The lines of a text that tells no path, each without its stamp, blanks as one.
+    pub(super) lines: Vec<String>,
     /// Whether it is of another tool, which states other things than ours.
     pub(super) is_foreign: bool,
     /// What was left out, in words.
@@ -113,9 +115,17 @@ impl Input {
             runs: Vec::new(),
             inventory: Inventory::of(report),
             paths: paths::of(report),
+            lines: Vec::new(),
             is_foreign: false,
             left_out: None,
         }
+    }
+
+    /// What was pasted of a machine and tells no path: its lines.
+    pub fn text<'t>(name: &str, lines: impl IntoIterator<Item = &'t str>) -> Self {
+        let lines =
+            lines.into_iter().map(plain_line).filter(|line| !line.is_empty()).take(MOST_LINES).collect();
+        Self { lines, ..Self::machine(name, &Value::Null) }
     }
 
     /// Whether it holds a measurement.
@@ -130,6 +140,17 @@ impl Input {
         let found = Self { runs, is_foreign: true, left_out: further(left_out), ..none };
         (!found.runs.is_empty()).then_some(found)
     }
+}
+
+/// More lines of a text are not compared.
+const MOST_LINES: usize = 100_000;
+
+/// A line without the stamp of the kernel's log, `[   12.345678]`, and with one blank for several.
+fn plain_line(line: &str) -> String {
+    let stamp = line.trim_start().strip_prefix('[').and_then(|rest| rest.split_once(']'));
+    let is_time = |stamp: &str| stamp.trim().parse::<f64>().is_ok();
+    let bare = stamp.filter(|(stamp, _)| is_time(stamp)).map_or(line, |(_, rest)| rest);
+    bare.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 fn further(count: usize) -> Option<String> {

@@ -5,6 +5,8 @@ mod foreign;
 mod input;
 mod paths;
 
+use std::collections::HashMap;
+
 use narrows_base::stats::{BatchMeans, student_t};
 use narrows_base::units::{BytesPerSec, Nanos};
 use serde::{Deserialize, Serialize};
@@ -47,6 +49,9 @@ pub struct Comparison {
     /// The paths of both, where neither file holds a measurement.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub paths: Vec<PathChange>,
+    /// The lines that one alone has of two texts of which neither tells a path; those of A first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub lines: Vec<LineChange>,
     /// Each further result against the same A, in the order in which they were given; the intervals of all hold together.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub others: Vec<Comparison>,
@@ -151,6 +156,33 @@ pub struct Change {
     pub reason: Option<String>,
 }
 
+/// A line that only one of two texts has.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct LineChange {
+    /// `A` or `B`.
+    pub only_in: String,
+    /// The line without its stamp, blanks as one.
+    pub line: String,
+}
+
+/// Lines that one text has and the other has not, or not as often.
+fn lines_apart(a: &[String], b: &[String]) -> Vec<LineChange> {
+    let only = |side: &str, these: &[String], others: &[String]| {
+        let mut left: HashMap<&str, usize> = HashMap::new();
+        others.iter().for_each(|line| *left.entry(line).or_default() += 1);
+        let mut found = Vec::new();
+        for line in these {
+            match left.get_mut(line.as_str()).filter(|count| **count > 0) {
+                Some(count) => *count -= 1,
+                None => found.push(LineChange { only_in: side.to_owned(), line: line.clone() }),
+            }
+        }
+        found
+    };
+    [only("A", a, b), only("B", b, a)].concat()
+}
+
 /// Compares two results. A difference counts when its interval does not hold zero and it is at least `threshold` of A's
 /// rate or latency: one run says nothing of how much the next one would differ.
 ///
@@ -189,6 +221,8 @@ fn against(a: &Input, b: &Input, threshold: f64, together: usize) -> Comparison 
     let is_machines = a.runs.is_empty() && b.runs.is_empty();
     let paths = if is_machines { paths::compare(&a.paths, &b.paths, threshold) } else { Vec::new() };
     let verdicts = workloads.iter().map(|workload| workload.verdict);
+    let is_texts = is_machines && a.paths.is_empty() && b.paths.is_empty();
+    let lines = if is_texts { lines_apart(&a.lines, &b.lines) } else { Vec::new() };
     Comparison {
         schema: SCHEMA.to_owned(),
         a: a.name.clone(),
@@ -201,6 +235,7 @@ fn against(a: &Input, b: &Input, threshold: f64, together: usize) -> Comparison 
         unmatched,
         inventory: input::changes(&a.inventory, &b.inventory),
         paths,
+        lines,
         others: Vec::new(),
     }
 }

@@ -318,7 +318,7 @@ mod tests {
         );
         assert_eq!(said(&none), []);
         let zones = "Max Write: 694.41 MiB/sec\nMax Read:  38430.23 MiB/sec\n";
-        assert_eq!(said(zones), [(Tool::Ior, vec![1, 2])]);
+        assert_eq!(said(zones), []);
         let old = "              -------Sequential Output-------- ---Sequential Input-- --Random--\n          1024  9002 98.0 15893 15.1  6519 10.8  6101 78.6 23330 24.4 104.3  2.2\n";
         assert_eq!(said(old), [(Tool::Bonnie, vec![1])]);
     }

@@ -196,6 +196,7 @@ fn two_results_stand_beside_each_other() {
         unmatched: Vec::new(),
         inventory: Vec::new(),
         paths: Vec::new(),
+        lines: Vec::new(),
         others: Vec::new(),
     };
     let figure = before_after(&comparison).expect("a figure");
