@@ -103,12 +103,8 @@ fn read(path: &Path) -> Result<Input, Failure> {
         }
     };
     let Some(report) = machine(from, text.as_bytes()) else { return Err(refusal) };
-    let tells_paths =
-        report.get("paths").and_then(serde_json::Value::as_array).is_some_and(|all| !all.is_empty());
-    Ok(match tells_paths {
-        true => Input::machine(&name, &report),
-        false => Input::text(&name, Text::new(&name, text.as_bytes()).lines().map(|(_, line)| line)),
-    })
+    let text = Text::new(&name, text.as_bytes());
+    Ok(Input::machine(&name, &report).with_lines(text.lines().map(|(_, line)| line)))
 }
 
 /// The report on the machine that a record or capture is of, if it is one.

@@ -68,7 +68,8 @@ pub(crate) fn texts(comparison: &Comparison) -> Answer {
         (0, 0) => "say the same".to_owned(),
         (a, b) => format!("differ: {} only in A, {} only in B", lines(a), lines(b)),
     };
-    let sentence = format!("Neither A nor B tells a path whose rate could be compared. Their texts {said}.");
+    let sentence =
+        format!("A and B do not both tell paths whose rates could be compared. Their texts {said}.");
     Answer { sentence, todo: Vec::new() }
 }
 

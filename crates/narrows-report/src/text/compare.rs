@@ -309,6 +309,7 @@ fn as_printed(comparison: &Comparison, b: &str, a: &str) -> Option<String> {
         _ if is_none(least) && is_none(most) => {
             format!("As printed there is no difference between {a} and {b}")
         }
+        _ if word(least) == word(most) => format!("As printed {b} is {} in each test", word(least)),
         _ => format!("As printed {b} is between {} and {}, by the test", word(least), word(most)),
     })
 }

@@ -35,7 +35,7 @@ pub struct Input {
     pub(super) inventory: Inventory,
     /// Its paths.
     pub(super) paths: Vec<PathState>,
-    /// The lines of a text that tells no path, each without its stamp, blanks as one.
+    /// The lines of a text about a machine, each without its stamp, blanks as one.
     pub(super) lines: Vec<String>,
     /// Whether it is of another tool, which states other things than ours.
     pub(super) is_foreign: bool,
@@ -121,11 +121,10 @@ impl Input {
         }
     }
 
-    /// What was pasted of a machine and tells no path: its lines.
-    pub fn text<'t>(name: &str, lines: impl IntoIterator<Item = &'t str>) -> Self {
-        let lines =
-            lines.into_iter().map(plain_line).filter(|line| !line.is_empty()).take(MOST_LINES).collect();
-        Self { lines, ..Self::machine(name, &Value::Null) }
+    /// The same with the lines of the text that says it, for another text that tells no path.
+    pub fn with_lines<'t>(self, lines: impl IntoIterator<Item = &'t str>) -> Self {
+        let lines = lines.into_iter().map(plain_line).filter(|line| !line.is_empty()).take(MOST_LINES);
+        Self { lines: lines.collect(), ..self }
     }
 
     /// Whether it holds a measurement.

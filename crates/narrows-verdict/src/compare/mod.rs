@@ -49,7 +49,7 @@ pub struct Comparison {
     /// The paths of both, where neither file holds a measurement.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub paths: Vec<PathChange>,
-    /// The lines that one alone has of two texts of which neither tells a path; those of A first.
+    /// The lines that one alone has of two texts of which one tells no path; those of A first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub lines: Vec<LineChange>,
     /// Each further result against the same A, in the order in which they were given; the intervals of all hold together.
@@ -219,9 +219,15 @@ fn against(a: &Input, b: &Input, threshold: f64, together: usize) -> Comparison 
     let workloads: Vec<WorkloadComparison> = pairs.iter().map(|(a, b)| compare_one(a, b, test)).collect();
     let latencies = workloads.iter().flat_map(|workload| &workload.latency);
     let is_machines = a.runs.is_empty() && b.runs.is_empty();
-    let paths = if is_machines { paths::compare(&a.paths, &b.paths, threshold) } else { Vec::new() };
+    // What one text does not tell is neither gone nor new.
+    let is_texts = is_machines
+        && (a.paths.is_empty() || b.paths.is_empty())
+        && (a.paths.is_empty() && b.paths.is_empty() || !(a.lines.is_empty() || b.lines.is_empty()));
+    let paths = match is_machines && !is_texts {
+        true => paths::compare(&a.paths, &b.paths, threshold),
+        false => Vec::new(),
+    };
     let verdicts = workloads.iter().map(|workload| workload.verdict);
-    let is_texts = is_machines && a.paths.is_empty() && b.paths.is_empty();
     let lines = if is_texts { lines_apart(&a.lines, &b.lines) } else { Vec::new() };
     Comparison {
         schema: SCHEMA.to_owned(),
@@ -233,7 +239,7 @@ fn against(a: &Input, b: &Input, threshold: f64, together: usize) -> Comparison 
         threshold,
         workloads,
         unmatched,
-        inventory: input::changes(&a.inventory, &b.inventory),
+        inventory: if is_texts { Vec::new() } else { input::changes(&a.inventory, &b.inventory) },
         paths,
         lines,
         others: Vec::new(),
