@@ -31,12 +31,12 @@ pub(super) fn entries(name: &str, text: &str) -> (Vec<ComparedEntry>, usize) {
     };
     let left_out = results.iter().map(|one| one.left_out).sum();
     let verdicts = judge_results(&results, &Surroundings::default(), None);
-    let mut all: Vec<Told<'_>> = Vec::new();
+    let mut all: Vec<ForeignRun<'_>> = Vec::new();
     for (at, (result, verdict)) in results.iter().zip(&verdicts).enumerate() {
         for measured in result.measurements.iter().filter(|measured| !measured.memory_only) {
             let storage = measured.sides().map(|(op, side)| (Some(op), side));
             let sides = storage.chain(measured.network.iter().map(|side| (None, side)));
-            all.extend(sides.map(|(op, side)| Told {
+            all.extend(sides.map(|(op, side)| ForeignRun {
                 at,
                 tool: result.tool,
                 target: measured.work.target.as_deref(),
@@ -51,7 +51,7 @@ pub(super) fn entries(name: &str, text: &str) -> (Vec<ComparedEntry>, usize) {
 }
 
 /// A run, and what tells its repetitions from other runs.
-struct Told<'r> {
+struct ForeignRun<'r> {
     /// The place of its result in the text.
     at: usize,
     tool: Tool,
@@ -61,14 +61,14 @@ struct Told<'r> {
 
 /// Runs that a text repeats become one, of which they are the samples. Tools that print several jobs of one call are left out:
 /// those ran together.
-fn repeated(all: Vec<Told<'_>>) -> Vec<ComparedEntry> {
-    let mut groups: Vec<Vec<Told<'_>>> = Vec::new();
+fn repeated(all: Vec<ForeignRun<'_>>) -> Vec<ComparedEntry> {
+    let mut groups: Vec<Vec<ForeignRun<'_>>> = Vec::new();
     for one in all {
         let together = matches!(
             one.tool,
             Tool::Fio | Tool::Vdbench | Tool::Diskspd | Tool::Elbencho | Tool::Spdk | Tool::Gdsio
         );
-        let is_same = |group: &Vec<Told<'_>>| {
+        let is_same = |group: &Vec<ForeignRun<'_>>| {
             group.iter().all(|known| {
                 let is_another = known.at != one.at && known.entry.is_single;
                 let (known, own) = ((known.target, &known.entry), (one.target, &one.entry));
