@@ -37,7 +37,7 @@ fn without_identity(comparison: &Comparison) -> Comparison {
         hide_identity(change);
     }
     // Any word of them may be a name.
-    comparison.lines.iter_mut().for_each(|one| one.line = "a line that only its owner sees".to_owned());
+    comparison.lines.iter_mut().for_each(|one| one.line.clear());
     for file in [&mut comparison.a, &mut comparison.b] {
         if let Some((_, name)) = file.rsplit_once('/') {
             *file = name.to_owned();
@@ -109,7 +109,8 @@ fn texts(comparison: &Comparison) -> Document {
     out.lead((Tone::Strong, "A  "), Tone::Normal, &comparison.a);
     out.lead((Tone::Strong, "B  "), Tone::Normal, &comparison.b);
     for side in ["A", "B"] {
-        let said = comparison.lines.iter().filter(|one| one.only_in == side).map(|one| one.line.clone());
+        let said = comparison.lines.iter().filter(|one| one.only_in == side && !one.line.is_empty());
+        let said = said.map(|one| one.line.clone());
         let said: Vec<String> = said.collect();
         if !said.is_empty() {
             out.section(Place::Data, format!("Lines only in {side}"));

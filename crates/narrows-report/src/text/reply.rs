@@ -377,8 +377,8 @@ const DRIVES: [&str; 15] = [
 ];
 
 /// What a virtual disk is called, or where.
-const VIRTUAL: [&str; 8] =
-    ["/dev/xvd", "/dev/vd", "vioscsi", "virtio", "vbox", "vmware virtual", "qemu harddisk", "linode"];
+const VIRTUAL: [&str; 7] =
+    ["/dev/xvd", "/dev/vd", "vioscsi", "virtio", "vbox", "vmware virtual", "qemu harddisk"];
 
 /// The same of Linux: all that fit, as many as are asked for at once.
 const TOPICS: [(&[&str], &str); 9] = [

@@ -11,7 +11,7 @@ use narrows_base::measurement::PERCENTILES;
 use narrows_base::stats::BatchMeans;
 use narrows_base::units::{Bytes, BytesPerSec, Nanos, human};
 use narrows_paste::results::surroundings::Surroundings;
-use narrows_paste::results::{Imported, Long, Measured, Op, Page, Side, Tool, read};
+use narrows_paste::results::{Durability, Imported, Long, Measured, Op, Page, Side, Tool, read};
 
 /// A field of a shape that may be unknown on one side: tools that always bypass the page cache do not say so.
 const ACCESS: &str = "access";
@@ -39,7 +39,7 @@ pub(super) fn entries(name: &str, text: &str) -> (Vec<ComparedEntry>, usize) {
             all.extend(sides.map(|(op, side)| ForeignRun {
                 at,
                 tool: result.tool,
-                target: measured.work.target.as_deref(),
+                told: (measured.work.target.as_deref(), measured.work.durability, result.command.as_deref()),
                 entry: ComparedEntry {
                     cautions: [cautions(verdict), cautions_of(result)].concat(),
                     ..entry(result, measured, op, side)
@@ -55,7 +55,8 @@ struct ForeignRun<'r> {
     /// The place of its result in the text.
     at: usize,
     tool: Tool,
-    target: Option<&'r str>,
+    /// Target, durability and command.
+    told: (Option<&'r str>, Option<Durability>, Option<&'r str>),
     entry: ComparedEntry,
 }
 
@@ -71,8 +72,8 @@ fn repeated(all: Vec<ForeignRun<'_>>) -> Vec<ComparedEntry> {
         let is_same = |group: &Vec<ForeignRun<'_>>| {
             group.iter().all(|known| {
                 let is_another = known.at != one.at && known.entry.is_single;
-                let (known, own) = ((known.target, &known.entry), (one.target, &one.entry));
-                is_another && known.0 == own.0 && known.1.shape == own.1.shape && known.1.label == own.1.label
+                let (before, own) = (&known.entry, &one.entry);
+                is_another && known.told == one.told && before.shape == own.shape && before.label == own.label
             })
         };
         match groups.iter_mut().find(|group| !together && one.entry.is_single && is_same(group)) {
@@ -444,6 +445,18 @@ mod tests {
         assert_eq!(alike.verdict, Verdict::NotDistinguishable);
         let one = compare(&input(&hdparm(&["44.21"])), &input(&hdparm(&["113.8", "113.1"])), 0.01);
         assert!(one.workloads[0].as_printed.is_some_and(|part| part > 1.5), "{one:?}");
+    }
+
+    #[test]
+    fn another_command_is_no_repetition() {
+        let dd = |flag: &str, seconds: u32| {
+            format!(
+                "$ dd if=/dev/zero of=/srv/x bs=1M count=4096{flag}\n4294967296 bytes (4.3 GB) copied, {seconds} s, 9 MB/s\n"
+            )
+        };
+        let mixed = dd("", 4) + &dd(" conv=fdatasync", 40);
+        let found = compare(&input(&mixed), &input(&mixed), 0.01);
+        assert_eq!(found.workloads.len(), 2, "{found:?}");
     }
 
     #[test]
