@@ -128,12 +128,26 @@ pub(super) fn make_directory(parent: &File, name: &[u8]) -> io::Result<()> {
     Ok(mkdirat(parent, name, Mode::RWXU)?)
 }
 
-/// Makes a symbolic link.
+/// Makes a symbolic link that is complete when it gets its name, as a file is: a later run would take one without the
+/// times of `stat` for done.
 ///
 /// # Errors
-/// What `symlinkat(2)` answers.
-pub(super) fn make_symlink(target: &[u8], directory: &File, name: &[u8]) -> io::Result<()> {
-    Ok(symlinkat(target, directory, name)?)
+/// What `symlinkat(2)` answers; its times cannot be set; EEXIST when the name is taken.
+pub(super) fn make_symlink(
+    target: &[u8],
+    stat: &Stat,
+    directory: &File,
+    (part, name): (PartName, &[u8]),
+    lost: &Lost,
+) -> io::Result<()> {
+    symlinkat(target, directory, part.text())?;
+    let made = apply_to_link(stat, directory, part.text().as_bytes(), lost)
+        .and_then(|()| publish(directory, part, name));
+    if made.is_err() {
+        // The next run looks for it again.
+        let _ = remove_part(directory, part);
+    }
+    made
 }
 
 /// Gives a file a second name.
@@ -234,7 +248,7 @@ pub(super) fn apply(from: &File, stat: &Stat, to: &File, lost: &Lost) -> io::Res
 ///
 /// # Errors
 /// Its times cannot be set.
-pub(super) fn apply_to_link(stat: &Stat, directory: &File, name: &[u8], lost: &Lost) -> io::Result<()> {
+fn apply_to_link(stat: &Stat, directory: &File, name: &[u8], lost: &Lost) -> io::Result<()> {
     if is_root() && chownat(directory, name, owner(stat), group(stat), AtFlags::SYMLINK_NOFOLLOW).is_err() {
         lost.owners.fetch_add(1, Ordering::Relaxed);
     }
@@ -294,6 +308,7 @@ mod tests {
     use super::*;
     use std::fs;
     use std::os::unix::fs::MetadataExt;
+    use std::path::Path;
 
     const NAME: PartName = PartName { run: 0xab, number: 7 };
 
@@ -336,6 +351,21 @@ mod tests {
         }
         assert!(reopen_part(&open, NAME, false).is_err() && read_part(&open, NAME).is_err());
         assert!(!dir.path().join("elsewhere").exists());
+    }
+
+    #[test]
+    fn a_link_has_its_times_with_its_name_or_leaves_nothing() {
+        let (dir, open) = directory();
+        let mut stat = fstat(&open).unwrap();
+        (stat.st_mtime, stat.st_mtime_nsec) = (1_000_000_002, 7);
+        let lost = Lost::default();
+        make_symlink(b"/nowhere", &stat, &open, (NAME, b"free"), &lost).unwrap();
+        let made = fs::symlink_metadata(dir.path().join("free")).unwrap();
+        assert_eq!((made.mtime(), made.mtime_nsec()), (1_000_000_002, 7));
+        let error = make_symlink(b"/else", &stat, &open, (NAME, b"free"), &lost).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::AlreadyExists);
+        assert_eq!(fs::read_link(dir.path().join("free")).unwrap(), Path::new("/nowhere"));
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
     }
 
     #[test]

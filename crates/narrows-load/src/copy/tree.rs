@@ -181,8 +181,8 @@ fn symlink(
         return Ok(false);
     }
     job.may_make_in(to, &entry.below)?;
-    make_symlink(leads_to.as_bytes(), to, name).map_err(cannot("make the link"))?;
-    destination::apply_to_link(&entry.stat, to, name, &job.lost).map_err(cannot("set its attributes"))?;
+    let names = (job.part(), name);
+    make_symlink(leads_to.as_bytes(), &entry.stat, to, names, &job.lost).map_err(cannot("make the link"))?;
     Ok(true)
 }
 
@@ -231,8 +231,8 @@ pub(super) fn sweep(job: &Job<'_>, listing: &Listing) {
     let is_useless = |part: &PartName| job.known.runs.contains(&part.run) && !useful.contains(part);
     let directories = listing.entries.iter().filter(|entry| entry.kind == EntryKind::Directory);
     let opened = directories.filter_map(|entry| job.target.directory(&entry.below).ok());
-    // A file's parts lie beside it; the top of a tree of one file is in the base.
-    let base = listing.entries.first().filter(|top| top.kind == EntryKind::File);
+    // A part lies beside what it becomes; the top of a tree of one file or link is in the base.
+    let base = listing.entries.first().filter(|top| top.kind != EntryKind::Directory);
     for directory in opened.chain(base.and_then(|_| job.target.base().try_clone().ok())) {
         let names = names(&directory).unwrap_or_default();
         for part in names.iter().filter_map(|name| PartName::parse(name)).filter(is_useless) {
