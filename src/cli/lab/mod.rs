@@ -27,7 +27,7 @@ use narrows_session::lab::journal::{Head, Journal, Line, NamedDevice};
 use narrows_session::lab::{Call, Cell, FileSystem, JournalFile, Key, Tools, Workshop, journals, sight};
 use narrows_session::scene::device_hops;
 use narrows_session::trials::copying::Copying;
-use narrows_session::trials::{Lab, Results, Trials, slice};
+use narrows_session::trials::{Lab, Results, Targets, Trials, slice};
 use narrows_session::writes;
 
 /// Builds, measures and undoes.
@@ -101,11 +101,11 @@ fn lab(root: &Root, args: &LabArgs, kept: Option<(JournalFile, Journal)>) -> Res
         head.devices.len()
     };
     let cells = args.cells(count);
-    let fills = (cells.len() + count) as u64;
+    let targets = Targets { devices: count, cells: cells.len() };
     let copying = ground::copying(root, args, &head, &cells, stop.clone())?;
     let copies = copying.as_ref().map_or(Bytes::new(0), Copying::writes);
     let life = ground::life(args, head.devices.iter().map(|device| device.name.as_str()));
-    let bench = Trials::new(&args.wish(), life, (fills, copies), (Progress::on_stderr, stop))?;
+    let bench = Trials::new(&args.wish(), life, (targets, copies), (Progress::on_stderr, stop))?;
     announce(args, &head, &cells, &bench);
     if let Some(copying) = &copying {
         output::note(&copying.announcement());

@@ -20,10 +20,9 @@ use crate::scene::Scene;
 use crate::writes::{ESTIMATED_AFTER, Life, Writes, part_of_limit};
 use crate::{Failure, Teller};
 use narrows_base::units::Bytes;
-use narrows_load::guard::WritableDevice;
+use narrows_load::guard::{Budget, WritableDevice};
 use narrows_load::measurement::{Measurement, Pattern, Workload};
 use narrows_load::preset::{LoadSpec, Preset, Test, Work};
-use narrows_load::run::RunOptions;
 use narrows_load::scratch::ScratchOptions;
 use narrows_load::target::Target;
 use narrows_load::{LoadError, owned};
@@ -50,14 +49,14 @@ pub struct Trials<T> {
 }
 
 impl<T: Teller> Trials<T> {
-    /// The tests that were asked for, on `fills` targets in all, beside which `copies` is copied, on drives of this `life`.
+    /// The tests that were asked for, on these targets, beside which `copies` is copied, on drives of this `life`.
     ///
     /// # Errors
     /// No test can be run on a device, or what is filled and copied does not fit into what may be written.
     pub fn new(
         wish: &Wish,
         life: Option<Life>,
-        (fills, copies): (u64, Bytes),
+        (targets, copies): (Targets, Bytes),
         (teller, stop): (fn() -> T, Arc<AtomicBool>),
     ) -> Result<Self, Failure> {
         let tests = wish.tests();
@@ -67,10 +66,8 @@ impl<T: Teller> Trials<T> {
         };
         let size = wish.filled(life);
         let probes = if wish.encrypts { probes(&tests) } else { Vec::new() };
-        // Each target runs all tests, so all targets share what may be written.
-        let once = || tests.iter().chain(&probes).map(|test| &test.load);
-        let loads: Vec<&LoadSpec> = (0..fills).flat_map(|_| once()).collect();
-        let fill = Bytes::new(size.get().saturating_mul(fills));
+        let loads = targets.loads(&tests, &probes);
+        let fill = Bytes::new(size.get().saturating_mul((targets.devices + targets.cells) as u64));
         let writes = Writes::plan((wish.max_writes, life), None, fill, &loads, None, &timing)?;
         writes.budget().announce(fill + copies).map_err(|over| {
             Failure::new(over.to_string()).hint("allow more with --max-writes, or copy less")
@@ -219,14 +216,12 @@ impl<T: Teller> Trials<T> {
         target: &Target,
         alone: &[Measured],
     ) -> Result<Vec<Measured>, Failure> {
-        let is_single =
-            |test: &&Measured| test.load.pattern == Pattern::Sequential && test.load.total_depth() == 1;
         let mut paused = Vec::new();
-        if !alone.iter().any(|test| is_single(&test)) {
+        if !alone.iter().any(|test| is_single(&test.load)) {
             return Ok(paused);
         }
         let runner = self.counting(scene);
-        for test in alone.iter().filter(is_single) {
+        for test in alone.iter().filter(|test| is_single(&test.load)) {
             let timing = self.tests.iter().find(|timed| timed.load == test.load).map(|timed| timed.timing);
             let half = (test.measurement.iops.get() / 2.0) as u64;
             let Some(timing) = timing.filter(|_| half > 0) else { continue };
@@ -234,7 +229,8 @@ impl<T: Teller> Trials<T> {
             let (workload, options) = runner.session.terms(&test.load, &timing);
             let workload = Workload { paced_iops: Some(half), ..workload };
             runner.progress.phase(&format!("{}, after pauses", test.test), time);
-            let asked = self.asked(workload, options, timing);
+            let asked =
+                Asked { workload, options, timing, budget: self.budget(1, &test.load), is_short: false };
             let measurement = runner.session.run(&asked, &[target], &())?.single();
             if let Some(why) = &measurement.cut_short {
                 return Err(Failure::new(format!("{}: {why}", test.test)));
@@ -277,7 +273,9 @@ impl<T: Teller> Trials<T> {
             let (time, timing) = fixed(test.timing);
             let (workload, options) = runner.session.terms(&test.load, &timing);
             runner.progress.phase(&format!("all at once: {}", test.name), time);
-            let seen = runner.session.run(&self.asked(workload, options, timing), &targets, &())?;
+            let budget = self.budget(targets.len(), &test.load);
+            let asked = Asked { workload, options, timing, budget, is_short: false };
+            let seen = runner.session.run(&asked, &targets, &())?;
             let measurement = at_once(seen.measurements);
             let trusted = is_whole(&measurement);
             measured.push(test.measured(measurement, trusted, seen.activity.working));
@@ -285,10 +283,36 @@ impl<T: Teller> Trials<T> {
         Ok(measured)
     }
 
-    /// A run that keeps to what may be written.
-    fn asked(&self, workload: Workload, options: RunOptions, timing: Timing) -> Asked {
-        Asked { workload, options, timing, budget: Some(self.writes.budget().clone()), is_short: false }
+    /// What a load may write on so many targets at once; `None` where it writes nothing.
+    fn budget(&self, targets: usize, load: &LoadSpec) -> Option<Arc<Budget>> {
+        load.writes().then(|| self.writes.allow_on(targets, Some(load)).budget)
     }
+}
+
+/// What the tests of a lab run on. All share what may be written.
+#[derive(Debug, Clone, Copy)]
+pub struct Targets {
+    /// Devices, each alone and then all at once.
+    pub devices: usize,
+    /// What is built on them, one after another.
+    pub cells: usize,
+}
+
+impl Targets {
+    /// What is run on all of them, in any order.
+    fn loads<'t>(self, tests: &'t [Timed], probes: &'t [Timed]) -> Vec<&'t LoadSpec> {
+        let each = || tests.iter().map(|test| &test.load);
+        let after_pauses = || each().filter(|load| is_single(load));
+        let alone = || each().chain(probes.iter().map(|probe| &probe.load)).chain(after_pauses());
+        let at_once = if self.devices > 1 { self.devices } else { 0 };
+        let on_devices = (0..self.devices).flat_map(|_| alone());
+        on_devices.chain((0..at_once + self.cells).flat_map(|_| each())).collect()
+    }
+}
+
+/// Whether a sequence is read or written one request at a time.
+fn is_single(load: &LoadSpec) -> bool {
+    load.pattern == Pattern::Sequential && load.total_depth() == 1
 }
 
 /// Whether a run came to its end without an error.
@@ -427,6 +451,19 @@ mod tests {
         assert_eq!(peak.filled(None).get() >> 20, 248);
         assert_eq!(Wish { size: Some(Bytes::from_mib(4)), ..peak.clone() }.filled(None), LEAST);
         assert_eq!(Wish { size: Some(Bytes::from_mib(900)), ..peak }.filled(None), Bytes::from_mib(900));
+    }
+
+    #[test]
+    fn all_that_is_run_is_announced() {
+        let tests = asked("kdiskmark");
+        let single = tests.iter().filter(|test| is_single(&test.load)).count();
+        let loads = |devices, cells| Targets { devices, cells }.loads(&tests, &[]).len();
+        assert!(single > 0, "a sequence one at a time is among them");
+        // Alone and after pauses; with a second device each of both again, at once with the other.
+        assert_eq!((loads(1, 0), loads(1, 3)), (tests.len() + single, 4 * tests.len() + single));
+        assert_eq!(loads(2, 3), 2 * (tests.len() + single) + 5 * tests.len());
+        let peak = asked("peak");
+        assert_eq!(Targets { devices: 1, cells: 1 }.loads(&peak, &probes(&peak)).len(), 2 * peak.len() + 2);
     }
 
     #[test]

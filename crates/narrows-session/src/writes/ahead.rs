@@ -136,17 +136,21 @@ impl Ahead {
     }
 
     /// Takes the next test with this load (`None` for a scan) from the list, and says what it may have, where `bytes` are
-    /// left for all tests and `time` for the whole run. A load that nobody announced has what is left over.
-    pub(super) fn take(&mut self, load: Option<&LoadSpec>, bytes: Bytes, time: Duration) -> Share {
-        let at = self.items.iter().position(|item| item.load.as_ref() == load);
-        let item = at.map(|at| self.items.remove(at));
-        let item = item.unwrap_or_else(|| Item {
+    /// left for all tests and `time` for the whole run. A test on several `targets` at once was announced for each. A load
+    /// that nobody announced has what is left over.
+    fn take(&mut self, targets: usize, load: Option<&LoadSpec>, bytes: Bytes, time: Duration) -> Share {
+        let mut next = || {
+            let at = self.items.iter().position(|item| item.load.as_ref() == load)?;
+            Some(self.items.remove(at))
+        };
+        let mut item = next().unwrap_or_else(|| Item {
             load: load.cloned(),
             seconds: KNOWN_AFTER,
             longest: KNOWN_AFTER,
             rate: load.map_or(0.0, guess),
             doubt: GUESSED,
         });
+        item.rate += (1..targets).filter_map(|_| next()).map(|item| item.rate).sum::<f64>();
         let written = self.part(&item, bytes.as_f64());
         let others: f64 = self.items.iter().map(|item| item.seconds + AROUND).sum();
         let spare = (time.as_secs_f64() - item.seconds - others).max(0.0);
@@ -277,6 +281,11 @@ impl Writes {
 
     /// What the next test with this load may have (`None`: a scan).
     pub fn allow(&self, load: Option<&LoadSpec>) -> Allowance {
+        self.allow_on(1, load)
+    }
+
+    /// What the next test with this load may have that runs on several targets at once, which was announced for each.
+    pub fn allow_on(&self, targets: usize, load: Option<&LoadSpec>) -> Allowance {
         let mut state = self.state();
         let others = state.to_fill;
         let allowed = self.budget.left().saturating_sub(others).saturating_sub(state.debt);
@@ -289,7 +298,8 @@ impl Writes {
         let time = state.estimate.filter(|_| !self.is_patient);
         let time =
             time.map(|estimate| estimate.time.mul_f64(HELD_WITHIN_TIME).saturating_sub(self.begun.elapsed()));
-        let share = state.ahead.take(load, allowed.min(most), time.unwrap_or(Duration::MAX / 4));
+        let time_left = time.unwrap_or(Duration::MAX / 4);
+        let share = state.ahead.take(targets, load, allowed.min(most), time_left);
         Allowance {
             budget: Arc::new(Budget::part_of(&self.budget, share.bytes)),
             time: time.map(|_| share.time),
@@ -398,14 +408,14 @@ mod tests {
         tests.learn(1e9, &[(large.clone(), 1e9), (small.clone(), 1e7)]);
         // 2.9 s at 1 GB/s and 10 MB/s are 2.929 GB.
         assert_eq!(tests.bytes(Bytes::new(9_000_000_000)).get() / 1_000_000, 2929);
-        let first = tests.take(Some(&large), Bytes::new(1_010_000_000), FOR_EVER);
+        let first = tests.take(1, Some(&large), Bytes::new(1_010_000_000), FOR_EVER);
         assert!((first.bytes.as_f64() - 1e9).abs() < 1e6, "{first:?}");
         let [thought, least] = first.lasts.map(|time| time.as_secs_f64());
         assert!((thought - 1.0).abs() < 1e-3 && (least - 1.0 / 1.5).abs() < 1e-3, "{first:?}");
         // The rest is all for the only one that writes.
-        let second = tests.take(Some(&small), Bytes::new(10_000_000), FOR_EVER);
+        let second = tests.take(1, Some(&small), Bytes::new(10_000_000), FOR_EVER);
         assert_eq!(second.bytes, Bytes::new(10_000_000));
-        assert_eq!(tests.take(Some(&read), Bytes::new(10_000_000), FOR_EVER).bytes, Bytes::new(0));
+        assert_eq!(tests.take(1, Some(&read), Bytes::new(10_000_000), FOR_EVER).bytes, Bytes::new(0));
     }
 
     #[test]
@@ -414,10 +424,22 @@ mod tests {
         let mut tests = ahead(&[one.clone(), two.clone()]);
         tests.learn(1e8, &[(one.clone(), 1e8), (two.clone(), 1e8)]);
         // Each is thought to write 290 MB; of 1 GB 420 MB are spare.
-        let share = tests.take(Some(&one), Bytes::new(1_000_000_000), Duration::from_secs(9));
+        let share = tests.take(1, Some(&one), Bytes::new(1_000_000_000), Duration::from_secs(9));
         assert!((share.bytes.as_f64() - 5e8).abs() < 1e3, "{share:?}");
         // 2.9 and 3.0 s of 9 s: half of 3.1 s more.
         assert!((share.time.as_secs_f64() - 4.45).abs() < 1e-9, "{share:?}");
+    }
+
+    #[test]
+    fn a_test_on_several_targets_takes_what_was_announced_for_each() {
+        let one = load(64, 8, 100);
+        let mut tests = ahead(&vec![one.clone(); 3]);
+        tests.learn(1e8, &[(one.clone(), 1e8)]);
+        // Twice 290 MB, and half of the 130 MB that are spare.
+        let share = tests.take(2, Some(&one), Bytes::new(1_000_000_000), FOR_EVER);
+        assert!((share.bytes.as_f64() - 645e6).abs() < 1e3, "{share:?}");
+        let last = tests.take(1, Some(&one), Bytes::new(355_000_000), FOR_EVER);
+        assert_eq!(last.bytes, Bytes::new(355_000_000));
     }
 
     #[test]
@@ -434,7 +456,7 @@ mod tests {
         tests.learn(5e9, &tried);
         let mut left = 1_000_000_000;
         for load in &loads {
-            let share = tests.take(Some(load), Bytes::new(left), FOR_EVER).bytes;
+            let share = tests.take(1, Some(load), Bytes::new(left), FOR_EVER).bytes;
             assert!(share.get() >= 2 * load.in_flight().get(), "{load:?}: {share:?} of {left}");
             left -= share.get();
         }
@@ -446,9 +468,9 @@ mod tests {
         let mut tests = ahead(&[deep.clone(), shallow.clone()]);
         assert_eq!(tests.most(&deep), None);
         // A block of 4 KiB in flight: an eighth of the rate.
-        let share = tests.take(Some(&deep), Bytes::new(9000), FOR_EVER);
+        let share = tests.take(1, Some(&deep), Bytes::new(9000), FOR_EVER);
         assert_eq!(share, Share { bytes: Bytes::new(8000), time: share.time, lasts: [Duration::MAX; 2] });
-        assert_eq!(tests.take(Some(&load(8, 1, 100)), Bytes::new(10), FOR_EVER).bytes.get(), 5);
+        assert_eq!(tests.take(1, Some(&load(8, 1, 100)), Bytes::new(10), FOR_EVER).bytes.get(), 5);
     }
 
     #[test]
