@@ -10,6 +10,7 @@ use narrows_base::units::{Bytes, BytesPerSec, Nanos};
 use narrows_load::control::{Control, Phase};
 use narrows_load::stats::{self, Decision, Outlook};
 use narrows_machine::activity::{self, Activity, Sample, TcpState};
+use rustix::time::{ClockId, clock_gettime};
 
 /// How often a run is looked at; the intervals of [`Precision`](narrows_load::stats::Precision) are tested for this.
 const LOOK: Duration = Duration::from_millis(100);
@@ -55,8 +56,8 @@ pub(super) struct Watch<'a, W> {
 struct Taken {
     /// All that counters are derived from, first to last.
     samples: Vec<Sample>,
-    /// Processors at the beginning, and the last time before states were read: reading all else takes their time.
-    processors: (Sample, Option<Sample>),
+    /// Processors at the beginning, and the last time before states were read.
+    processors: (AtWork, Option<AtWork>),
     under_load: Option<Sample>,
     /// Links and arrays now and then, with the time since the beginning.
     states: Vec<(Nanos, Sample)>,
@@ -77,7 +78,7 @@ impl<W: Witness> Watch<'_, W> {
         let begin = Instant::now();
         let first = self.witness.counters().with_threads_of(threads);
         let missed = done(controls);
-        let mut taken = Taken::new(first, self.witness.processors());
+        let mut taken = Taken::new(first, AtWork::now(self.witness));
         let (mut last, mut is_known) = (None, false);
         while wait(controls) {
             let elapsed = begin.elapsed();
@@ -112,7 +113,7 @@ impl<W: Witness> Watch<'_, W> {
     fn take(&self, taken: &mut Taken, elapsed: Duration, is_known: bool) {
         let longest = self.timing.longest();
         if taken.under_load.is_none() {
-            taken.processors.1 = Some(self.witness.processors());
+            taken.processors.1 = Some(AtWork::now(self.witness));
         }
         if elapsed >= look_at(taken.looks, self.timing) {
             taken.looks += 1;
@@ -145,15 +146,38 @@ impl<W: Witness> Watch<'_, W> {
     }
 }
 
+/// Processors, and what watching had cost them until then: a slow one has much to do with each look, and no request needs that.
+#[derive(Default)]
+struct AtWork {
+    processors: Sample,
+    watching: Duration,
+}
+
+impl AtWork {
+    fn now(witness: &impl Witness) -> Self {
+        let clock = clock_gettime(ClockId::ThreadCPUTime);
+        let watching = Duration::new(clock.tv_sec.unsigned_abs(), clock.tv_nsec as u32);
+        Self { processors: witness.processors(), watching }
+    }
+
+    /// The processors that were at work for others until then, on average.
+    fn until(&self, later: &Self) -> f64 {
+        let activity = Activity::between(&self.processors, &later.processors);
+        let watching = later.watching.saturating_sub(self.watching).as_secs_f64();
+        let elapsed = activity.elapsed.as_secs_f64();
+        if elapsed > 0.0 { (activity.working - watching / elapsed).max(0.0) } else { 0.0 }
+    }
+}
+
 impl Taken {
-    fn new(first: Sample, processors: Sample) -> Self {
+    fn new(first: Sample, processors: AtWork) -> Self {
         Self { samples: vec![first], processors: (processors, None), ..Self::default() }
     }
 
     fn activity(self) -> Activity {
         let mut activity = Activity::over(&self.samples).unwrap_or_default();
         if let (from, Some(to)) = &self.processors {
-            activity.working = Activity::between(from, to).working;
+            activity.working = from.until(to);
         }
         if let Some(sample) = self.under_load {
             activity.links = sample.links;
