@@ -11,11 +11,38 @@
 use std::fs::{self, File};
 use std::os::unix::fs::FileExt;
 use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use nix::sys::resource::{Usage, UsageWho, getrusage};
 use nix::sys::time::TimeVal;
 use nix::unistd::gettid;
+use rustix::time::{ClockId, clock_gettime};
+
+use narrows_base::units::Nanos;
+
+/// What threads of this process that look on beside a load have cost, in nanoseconds.
+static LOOKING_ON: AtomicU64 = AtomicU64::new(0);
+
+/// A look of a thread that is no load's and does not follow one: who else writes to a device, say.
+pub fn looking_on<R>(look: impl FnOnce() -> R) -> R {
+    let before = of_thread();
+    let seen = look();
+    let cost = of_thread().saturating_sub(before);
+    LOOKING_ON.fetch_add(Nanos::from(cost).get(), Ordering::Relaxed);
+    seen
+}
+
+/// What all looks of that kind have cost a processor so far.
+pub fn of_lookers() -> Duration {
+    Duration::from_nanos(LOOKING_ON.load(Ordering::Relaxed))
+}
+
+/// What the calling thread has cost a processor so far.
+pub fn of_thread() -> Duration {
+    let clock = clock_gettime(ClockId::ThreadCPUTime);
+    Duration::new(clock.tv_sec.unsigned_abs(), clock.tv_nsec as u32)
+}
 
 /// Processor time and kernel entries between the beginning and the end of the measured time.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]

@@ -15,7 +15,7 @@ mod buffer;
 mod clock;
 pub mod control;
 pub mod copy;
-mod effort;
+pub mod effort;
 mod engine;
 pub mod error;
 pub mod failure;

@@ -13,6 +13,7 @@ use super::census::Census;
 use super::decide::Refusal;
 use super::plan::Plan;
 use super::slice::Flusher;
+use crate::effort::looking_on;
 use crate::marks::RunSecret;
 use narrows_base::units::Bytes;
 
@@ -36,8 +37,11 @@ impl Sentry {
         let until = end.clone();
         let look = move || {
             while !until.load(Ordering::Relaxed) {
-                flusher.flush();
-                if census.check().is_err() {
+                let seen = looking_on(|| {
+                    flusher.flush();
+                    census.check()
+                });
+                if seen.is_err() {
                     stop.store(true, Ordering::Relaxed);
                     return;
                 }

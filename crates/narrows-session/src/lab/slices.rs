@@ -11,6 +11,7 @@ use super::names::{Names, node, partition};
 use super::sight;
 use super::slice::{Doubt, Extent, Moment, PARTITION, REST, SliceRecord, bytes, doubt, since};
 use narrows_load::LoadError;
+use narrows_load::effort::looking_on;
 use narrows_load::guard::{
     DeviceKey, Flusher, Keeper, PlannedRest, Slice, SlicePlan, WritableDevice, is_shut, reopen_slice,
 };
@@ -285,7 +286,7 @@ impl Watch {
         let look = move || {
             let root = Root::live();
             while !until.load(Ordering::Relaxed) {
-                if let Some(what) = watched.iter().find_map(|one| trouble(&root, one)) {
+                if let Some(what) = looking_on(|| watched.iter().find_map(|one| trouble(&root, one))) {
                     *told.lock().unwrap_or_else(PoisonError::into_inner) = Some(what);
                     stop.store(true, Ordering::Relaxed);
                     return;

@@ -8,9 +8,9 @@ use super::timing::Timing;
 use super::{Follower, Look};
 use narrows_base::units::{Bytes, BytesPerSec, Nanos};
 use narrows_load::control::{Control, Phase};
+use narrows_load::effort;
 use narrows_load::stats::{self, Decision, Outlook};
 use narrows_machine::activity::{self, Activity, Sample, TcpState};
-use rustix::time::{ClockId, clock_gettime};
 
 /// How often a run is looked at; the intervals of [`Precision`](narrows_load::stats::Precision) are tested for this.
 const LOOK: Duration = Duration::from_millis(100);
@@ -104,6 +104,8 @@ impl<W: Witness> Watch<'_, W> {
             last = self.timing.judge(&series);
             is_known = last.is_some_and(|outlook| outlook.decision == Decision::Stop);
         }
+        // Where the load left no time for a look before.
+        taken.processors.1.get_or_insert_with(|| AtWork::now(self.witness));
         taken.samples.push(self.witness.everything());
         let activity = Activity { missed, ..taken.activity() };
         Watched { activity, outlook: last, is_known }
@@ -155,8 +157,7 @@ struct AtWork {
 
 impl AtWork {
     fn now(witness: &impl Witness) -> Self {
-        let clock = clock_gettime(ClockId::ThreadCPUTime);
-        let watching = Duration::new(clock.tv_sec.unsigned_abs(), clock.tv_nsec as u32);
+        let watching = effort::of_thread() + effort::of_lookers();
         Self { processors: witness.processors(), watching }
     }
 

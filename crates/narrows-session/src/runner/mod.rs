@@ -277,7 +277,7 @@ impl<T: Teller> Runner<'_, T> {
     }
 
     /// The bytes that each load writes in a second, as far as a moment of it tells.
-    fn try_out(&self, target: &Opened, writes: &Writes) -> Vec<(LoadSpec, f64)> {
+    pub(crate) fn try_out(&self, target: &Opened, writes: &Writes) -> Vec<(LoadSpec, f64)> {
         let trials = writes.trials();
         let time = TRIAL.min(TRIALS / u32::try_from(trials.len()).unwrap_or(u32::MAX).max(1));
         let timing = Timing { precision: 0.5, ..Timing::exactly(time, Duration::ZERO) };

@@ -121,7 +121,8 @@ impl<T: Teller> Trials<T> {
     }
 
     /// Fills a target, which counts. What the whole lab is going to write and how long it takes is said once, after the first
-    /// 256 MiB or all of the first target.
+    /// 256 MiB or all of the first target. What writes is tried on that before: filling is no measure of it where the processor
+    /// is slower than the drive.
     fn filled(
         &self,
         scene: &Scene,
@@ -132,14 +133,20 @@ impl<T: Teller> Trials<T> {
         runner.progress.phase(phase, Duration::ZERO);
         let begin = Instant::now();
         let target = fill(&mut |written, _| {
-            if written >= self.size.min(ESTIMATED_AFTER) && !self.writes.is_estimated() {
-                let text = self.writes.estimate_first(written.per(begin.elapsed()), written);
+            let is_due = written >= ESTIMATED_AFTER && written < self.size;
+            if is_due && !self.writes.is_estimated() {
+                let text = self.writes.estimate_first(written.per(begin.elapsed()), written, &[]);
                 runner.progress.note(&text);
             }
             runner.follow(begin, written)
         })?;
-        let taken = self.writes.take_filled(target.region().length);
-        taken.map_err(|over| Failure::new(over.to_string()))?;
+        let (filled, elapsed) = (target.region().length, begin.elapsed());
+        self.writes.take_filled(filled).map_err(|over| Failure::new(over.to_string()))?;
+        if !self.writes.is_estimated() {
+            let tried = runner.try_out(&target, &self.writes);
+            let text = self.writes.estimate_first(filled.per(elapsed), Bytes::new(0), &tried);
+            runner.progress.note(&text);
+        }
         Ok(target)
     }
 

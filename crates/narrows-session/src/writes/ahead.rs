@@ -361,10 +361,10 @@ impl Writes {
         self.tell(&mut state, Estimate { after, bytes, time })
     }
 
-    /// The same for a run that fills several things: `there` of the first were written at `rate`.
-    pub fn estimate_first(&self, rate: BytesPerSec, there: Bytes) -> String {
+    /// The same for a run that fills several things: `there` of the first were written at `rate` and are not taken yet.
+    pub fn estimate_first(&self, rate: BytesPerSec, there: Bytes, tried: &[(LoadSpec, f64)]) -> String {
         let mut state = self.state();
-        state.ahead.learn(rate.get(), &[]);
+        state.ahead.learn(rate.get(), tried);
         let rest = state.to_fill.saturating_sub(there);
         let (spent, left) = (self.spent(&state) + there, self.budget.left().saturating_sub(state.to_fill));
         let filling = if rate.get() > 0.0 { rest.as_f64() / rate.get() } else { 0.0 };

@@ -174,14 +174,14 @@ fn a_run_of_many_parts_is_bounded_by_the_life_of_its_drives_and_held_to_its_esti
     assert_eq!(writes.limit.device, Bytes::new(3_300_000_000));
     let text = writes.announcement("each layout");
     assert!(text.contains("3.3 GB, ~0.01 % of the drive's rated life (that of its class"), "{text}");
-    let text = writes.estimate_first(BytesPerSec::from_mb(10.0), Bytes::from_mib(256));
+    let text = writes.estimate_first(BytesPerSec::from_mb(10.0), Bytes::from_mib(256), &[]);
     assert!(text.starts_with("after 268 MB: about 340 MB") && text.contains("at least"), "{text}");
     writes.take_filled(Bytes::from_mib(300)).unwrap();
     let estimated = writes.state().estimate.unwrap().bytes;
     let most = writes.allow(Some(&write)).budget.left();
     assert!(most.as_f64() < estimated.as_f64() * HELD_WITHIN, "{most:?} of {estimated:?}");
     let patient = plan(None);
-    patient.estimate_first(BytesPerSec::from_mb(10.0), Bytes::from_mib(256));
+    patient.estimate_first(BytesPerSec::from_mb(10.0), Bytes::from_mib(256), &[]);
     assert!(patient.allow(Some(&write)).budget.left() > most, "what was not estimated may be written, too");
     writes.take_beside(Bytes::from_mib(10));
     assert_eq!(account(&writes).written, Bytes::from_mib(300), "what others write is not ours");

@@ -206,10 +206,8 @@ fn find<'t>(tests: &'t [Measured], test: &str, load: &LoadSpec) -> Option<&'t Me
 // generator after it. Generator and drives then take what they take with one request at a time. An encryption above the target
 // that takes no time hands requests over one by one just the same, so the generator's part of that is this one, too.
 //
-// On one processor the bound is near what is reached; on many it is far above, since not all of them find work. Expected
-// error, from 4 KiB at depths of 32 and 512 on one emulated processor: 3 % too slow to 11 % too fast through dm-crypt, but
-// up to 21 % too slow for reads with long sectors where batches come through after all; 10 to 14 % too slow for writes to a plain
-// mirror. What md and the device mapper take to pass a request on is not in it: 8 to 18 % too fast for reads of plain layouts.
+// On one processor the bound is near what is reached; on many it is far above, since not all of them find work. Errors on one
+// emulated processor are in docs/lab.md. What md and the device mapper take to pass a request on is not in it.
 
 /// The same within what the processors of `basis` have time for. Unchanged where it is not known what they did.
 fn within_processors(
