@@ -108,8 +108,8 @@ fn virtual_disks_that_differ_in_their_names_only_are_one_row_with_the_reason_onc
         .collect();
     let golden = "\
 target            on             at most  narrowest hop
-/dev/sda          model unknown  unknown  no hop of this path has a known ceiling (sda: its model is
-                                          not known)
+/dev/sda          model unknown  unknown  no hop of this path has a known ceiling (its model is not
+                                          known)
 /dev/vd[a-p] ×16  virtio device  unknown  no hop of this path has a known ceiling (virtio device: a
                                           virtual disk is as fast as its host lets it be; adapter
                                           virtio-blk: what a virtual adapter carries is the host's)";

@@ -185,6 +185,8 @@ fn from(machine: &MachineView) -> String {
 
 /// How to prove it: here, or by its owner, since the same name is another device here.
 fn prove(target: &str, machine: &MachineView) -> (&'static str, String) {
+    // A function that the texts do not name has a name there.
+    let target = if target.starts_with("unnamed-") { "DEVICE" } else { target };
     match machine.inputs.is_empty() {
         true => ("Prove it", format!("narrows measure {target}")),
         false => {

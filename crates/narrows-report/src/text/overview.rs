@@ -227,6 +227,7 @@ fn without_names(text: &str, path: &PathView) -> String {
     let goes_on = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '/' | '.');
     let mut text = text.to_owned();
     for name in path.hops.iter().map(device).filter(|name| !name.is_empty()) {
+        text = text.replace(&format!("({name}: "), "(").replace(&format!("; {name}: "), "; ");
         for before in [" at ", " "] {
             text = replaced(&text, &format!("{before}{name}"), "", |_, behind| !behind.starts_with(goes_on));
         }

@@ -1,7 +1,7 @@
 //! Results of other tools, and what is thought of them.
 
 use super::Tone;
-use crate::document::{Blocks, Cell, Column, Row, Table, Width};
+use crate::document::{Blocks, Cell, Column, Table, Width};
 use crate::view::JudgedResult;
 use narrows_base::units::{Nanos, human};
 use narrows_paste::results::{Latency, Measured, Side};
@@ -126,9 +126,8 @@ fn put_result(out: &mut impl Blocks, JudgedResult { result, verdict }: &JudgedRe
     let title = format!("{}:{}  {}{version}", result.file, result.line, result.tool.name());
     out.say(0, Tone::Strong, title);
     out.verbose(|out| result.command.iter().for_each(|command| out.say(2, Tone::Faint, command)));
-    for measurement in result.measurements.iter().take(MOST) {
-        put_measurement(out, measurement);
-    }
+    let shown = result.measurements.get(..MOST).unwrap_or(&result.measurements);
+    put_measurements(out, shown);
     if let Some(more @ 1..) = result.measurements.len().checked_sub(MOST) {
         let text = format!("and {more} more measurements; --json has all");
         out.say(2, Tone::Faint, text);
@@ -151,7 +150,48 @@ fn put_result(out: &mut impl Blocks, JudgedResult { result, verdict }: &JudgedRe
     });
 }
 
-fn put_measurement(out: &mut impl Blocks, measurement: &Measured) {
+/// Measurements of one figure each with a short name, as of the devices of a machine, are rows of one table.
+const SHORT: usize = 24;
+
+fn put_measurements(out: &mut impl Blocks, measurements: &[Measured]) {
+    let mut all: Vec<(String, Vec<Vec<Cell>>)> =
+        measurements.iter().map(|one| (head(one), rows(one))).collect();
+    // Some tools name a test by its direction.
+    for (head, rows) in &mut all {
+        if rows.iter().all(|row| row.first().is_some_and(|word| word.words() == *head)) {
+            head.clear();
+        }
+    }
+    if all.len() > 1 && all.iter().all(|(head, rows)| head.chars().count() <= SHORT && rows.len() == 1) {
+        let is_named = all.iter().any(|(head, _)| !head.is_empty());
+        let name = is_named.then(|| Column::name("", Width::Fit(0, SHORT)));
+        let columns = name.into_iter().chain(columns(if is_named { 2 } else { 0 }));
+        let mut table = Table::new("", 2, columns.collect()).untitled();
+        for (head, rows) in all {
+            let name = is_named.then(|| Cell::text(head));
+            table.row(name.into_iter().chain(rows.into_iter().flatten()).collect());
+        }
+        out.table(table);
+        return;
+    }
+    for (head, rows) in all {
+        if !head.is_empty() {
+            out.say(2, Tone::Normal, head);
+        }
+        let mut table = Table::new("", 4, columns(0)).untitled();
+        rows.into_iter().for_each(|cells| table.row(cells));
+        out.table(table);
+    }
+}
+
+/// Direction, rate and the rest, so far behind what stands before them.
+fn columns(gap: usize) -> Vec<Column> {
+    let rate = Column::left("rate", Width::Fit(0, usize::MAX));
+    vec![Column::name("", Width::Fixed(5)).gap(gap), rate, Column::left("", Width::Flex(0)).wrapping()]
+}
+
+/// What was done, by its name and in words.
+fn head(measurement: &Measured) -> String {
     let work = &measurement.work;
     let mut what: Vec<String> = Vec::new();
     what.extend(work.pattern.map(|pattern| pattern.word().to_owned()));
@@ -164,14 +204,18 @@ fn put_measurement(out: &mut impl Blocks, measurement: &Measured) {
     what.extend(measurement.memory_only.then(|| "memory only".to_owned()));
     let head =
         if work.label.is_empty() { what.join(", ") } else { format!("{}: {}", work.label, what.join(", ")) };
-    out.say(2, Tone::Normal, head.trim_end_matches(": "));
+    head.trim_end_matches(": ").to_owned()
+}
+
+/// A row for each direction that moved anything, and for what else was measured.
+fn rows(measurement: &Measured) -> Vec<Vec<Cell>> {
     let Measured { read, write, both, network, .. } = measurement;
     let sides = [("read", read), ("write", write), ("both", both), ("net", network)];
-    let columns = vec![Column::name("", Width::Fixed(7)), Column::left("rate", Width::Flex(0)).gap(0)];
-    let mut table = Table::new("", 4, columns).untitled();
-    for (word, side) in sides {
-        table.rows.extend(side.as_ref().map(|side| self::side(word, side)));
-    }
+    let is_idle = |side: &Side| side.bytes_per_second.get() == 0.0;
+    let all_idle = sides.iter().filter_map(|(_, side)| side.as_ref()).all(is_idle);
+    let sides = sides.iter().filter_map(|(word, side)| Some((*word, side.as_ref()?)));
+    let shown = sides.filter(|(_, side)| all_idle || !is_idle(side));
+    let mut rows: Vec<Vec<Cell>> = shown.map(|(word, shown)| side(word, shown)).collect();
     let each = |count: f64| format!("{} each second", human::count(count));
     let mean = |of: &Option<Latency>| Some(format!("mean {}", time(of.as_ref()?.mean?)));
     let more = [
@@ -181,12 +225,12 @@ fn put_measurement(out: &mut impl Blocks, measurement: &Measured) {
         ("sync", mean(&measurement.sync_ns)),
     ];
     for (word, text) in more {
-        table.rows.extend(text.map(|text| Row::of(vec![Cell::text(word), Cell::text(text)])));
+        rows.extend(text.map(|text| vec![Cell::text(word), Cell::text(text), Cell::default()]));
     }
-    out.table(table);
+    rows
 }
 
-fn side(word: &str, side: &Side) -> Row {
+fn side(word: &str, side: &Side) -> Vec<Cell> {
     let mut rest: Vec<String> = Vec::new();
     rest.extend(side.iops.map(|iops| iops.to_string()));
     if let Some(latency) = &side.latency_ns {
@@ -195,12 +239,8 @@ fn side(word: &str, side: &Side) -> Row {
         rest.extend(one("p99", latency.p99));
     }
     rest.extend(side.elapsed_ns.map(|elapsed| format!("in {elapsed}")));
-    let mut notes = Vec::new();
-    if !rest.is_empty() {
-        notes.say(11, Tone::Faint, rest.join(" · "));
-    }
     let rate = Cell::toned(Tone::Strong, human::rate_with_binary(side.bytes_per_second));
-    Row { cells: vec![Cell::text(word), rate], notes }
+    vec![Cell::text(word), rate, Cell::toned(Tone::Faint, rest.join(" · "))]
 }
 
 fn time(nanoseconds: f64) -> String {
