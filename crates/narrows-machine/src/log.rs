@@ -112,8 +112,10 @@ pub enum LogKind {
     RaidMemberFailed,
     /// A file server did not answer in time.
     ServerSilent,
-    /// The connection to an iSCSI target failed.
+    /// The connection to storage behind a network failed.
     ConnectionLost,
+    /// A file system found data or metadata of its own that are not what it wrote.
+    FileSystemDamaged,
     /// A task was blocked for as long as the kernel waits before it says so, 120 s where nobody set another time.
     TaskHung,
 }

@@ -118,7 +118,11 @@ const PARSERS: &[(Parser, &[&str], Option<&str>)] = &[
     ),
     (iperf3::read, &["bits/sec"], Some("iperf3 (text and JSON)")),
     (iperf3::read_json, &[], None),
-    (sysbench::read, &["File operations:", "Operations performed:"], Some("sysbench fileio")),
+    (
+        sysbench::read,
+        &["File operations:", "Operations performed:", "Extra file open flags:"],
+        Some("sysbench fileio"),
+    ),
     (many_files::read_mdtest, &["SUMMARY rate"], Some("mdtest")),
     (fsyncs::read_pveperf, &["FSYNCS/SECOND:"], Some("pveperf")),
     (ioping::read, &["ioping statistics ---"], Some("ioping")),

@@ -49,6 +49,8 @@ struct SysbenchRun {
     events: Option<u64>,
     in_latency: bool,
     latency: Latency,
+    /// Whether its last line was read.
+    is_whole: bool,
 }
 
 /// Operations of one direction: how many, or how many each second, and the rate that is printed.
@@ -78,6 +80,9 @@ impl SysbenchRun {
         } else if line.starts_with("Calling fsync() at the end of test, Enabled") {
             self.work.durability = Some(Durability::AtEnd);
         } else if let Some((name, text)) = line.split_once(':') {
+            if text.trim_start().starts_with("IOPS=") {
+                self.at = number;
+            }
             self.value(name.trim(), text.trim());
         }
     }
@@ -104,6 +109,11 @@ impl SysbenchRun {
             "reads/s" => self.reads.per_second = rounded(),
             "writes/s" => self.writes.per_second = rounded(),
             "fsyncs/s" => self.syncs = number(text),
+            // Since 1.1: `write: IOPS=31961.19 499.39 MiB/s (523.65 MB/s)`.
+            "read" => self.reads.see(text),
+            "write" => self.writes.see(text),
+            "fsync" => self.syncs = text.strip_prefix("IOPS=").and_then(number),
+            "sum" => self.is_whole = self.in_latency,
             "read, MiB/s" => self.reads.mib_per_second = rounded(),
             "written, MiB/s" => self.writes.mib_per_second = rounded(),
             "total time" => self.time = rounded(),
@@ -132,7 +142,7 @@ impl SysbenchRun {
         }
         measured.latency_ns = Some(self.latency).filter(|latency| latency.mean.is_some());
         measured.syncs = self.syncs.filter(|syncs| *syncs > 0.0).map(Iops::new);
-        result.truncated = self.time.is_none() && self.events.is_none();
+        result.truncated = self.time.is_none() && self.events.is_none() && !self.is_whole;
         let has_any = measured.sides().next().is_some() || measured.syncs.is_some();
         result.measurements.extend(Some(measured).filter(|_| has_any));
         result.version = self.version;
@@ -142,6 +152,15 @@ impl SysbenchRun {
 }
 
 impl SysbenchRate {
+    /// `IOPS=31961.19 499.39 MiB/s (523.65 MB/s)`.
+    fn see(&mut self, text: &str) {
+        if let Some((iops, rate)) = text.strip_prefix("IOPS=").and_then(|text| text.split_once(' ')) {
+            self.per_second = Rounded::of(iops);
+            self.mib_per_second =
+                rate.trim().strip_suffix(')').and_then(|rate| Rounded::of(rate.split(' ').next()?));
+        }
+    }
+
     fn per_second(&self, time: Option<Rounded>) -> Option<f64> {
         let counted = || Some(self.count? as f64 / time?.value());
         self.per_second.map(Rounded::value).or_else(counted).filter(|rate| rate.is_finite() && *rate > 0.0)
@@ -219,6 +238,21 @@ mod tests {
         assert!(
             (one.write.as_ref().expect("writes").bytes_per_second.get() - 68_869.01 * 16_384.0).abs() < 1.0
         );
+    }
+
+    #[test]
+    fn of_1_1() {
+        let result = one(
+            "sysbench 1.1.0-df89d34 (using bundled LuaJIT 2.1.0-beta3)\nNumber of threads: 128\nExtra file open flags: (none)\n\
+            64GiB total file size\nBlock size 16KiB\nDoing sequential write (creation) test\nThroughput:\n   \
+            read:  IOPS=0.00 0.00 MiB/s (0.00 MB/s)\n   write: IOPS=31961.19 499.39 MiB/s (523.65 MB/s)\n   \
+            fsync: IOPS=327500.24\nLatency (ms):\n   min:   0.00\n   avg:   0.33\n   sum:   71212319.19\n",
+        );
+        let one = &result.measurements[0];
+        assert!(one.read.is_none() && result.derived.is_empty() && !result.truncated, "{result:?}");
+        let rate = one.write.as_ref().expect("writes").bytes_per_second.get();
+        assert!((rate - 523.65e6).abs() < 1e4, "{rate}");
+        assert_eq!(one.syncs.map(Iops::get), Some(327_500.24));
     }
 
     #[test]

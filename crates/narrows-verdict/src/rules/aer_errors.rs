@@ -84,8 +84,9 @@ fn of_status(link: &Link<'_>) -> Option<Finding> {
         link.place(),
         names.join(", ")
     );
-    let counters =
-        format!("`grep . /sys/bus/pci/devices/{}/aer_dev_*` counts them since boot.", first.address);
+    let address = first.address;
+    let address = if address.is_unnamed() { "ADDRESS".to_owned() } else { address.to_string() };
+    let counters = format!("`grep . /sys/bus/pci/devices/{address}/aer_dev_*` counts them since boot.");
     Some(
         Finding::about(Code::AerErrors, severity, link.hop, capitalised(&summary))
             .with_confidence(Confidence::Medium)

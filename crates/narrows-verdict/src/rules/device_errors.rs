@@ -34,7 +34,27 @@ pub(super) fn check(context: &Context<'_>) -> Vec<Finding> {
     let failing = of.values().filter(|events| is_fault(events)).count();
     let logged = of.iter().filter_map(|(drive, events)| finding(context, drive, events, failing));
     let hung = machine.log.iter().find(|event| event.kind == LogKind::TaskHung).map(of_tasks);
-    logged.chain(machine.zfs.iter().filter_map(of_pool)).chain(hung).collect()
+    let damaged = machine.log.iter().filter(|event| event.kind == LogKind::FileSystemDamaged);
+    let damaged = damaged.filter_map(of_file_system);
+    logged.chain(machine.zfs.iter().filter_map(of_pool)).chain(damaged).chain(hung).collect()
+}
+
+/// A file system that is not what it wrote: the drive may have lost it, or memory, a crash, or the file system itself.
+fn of_file_system(event: &LogEvent) -> Option<Finding> {
+    let device = event.device.as_deref()?;
+    let times = if event.count == 1 { "once".to_owned() } else { format!("{} times", event.count) };
+    let summary = format!(
+        "The log says {times} that the file system on {device} is damaged. That alone does not prove that its drive failed."
+    );
+    Some(
+        Finding::on(Code::DeviceErrors, Severity::Info, format!("file system on {device}"), summary)
+            .with_confidence(Confidence::Medium)
+            .with_evidence([Evidence::new("damage that was found", times, event.source.as_str())])
+            .advise(format!(
+                "Save what matters before anything is repaired. `sudo smartctl -x` of the drive under {device} tells whether it \
+                 had errors; memory (memtest86+) and crashes do such damage, too."
+            )),
+    )
 }
 
 /// Tasks that were blocked: something below did not answer, or another task held what they needed. That alone names no hop.
@@ -109,7 +129,7 @@ fn in_words(event: &LogEvent) -> Option<String> {
         LogKind::UsbReset => times("it was reset"),
         LogKind::DriveError => number("I/O error"),
         LogKind::ServerSilent => times("it did not answer in time"),
-        LogKind::ConnectionLost => times("it broke"),
+        LogKind::ConnectionLost => times("its connection broke"),
         _ => return None,
     })
 }
@@ -229,16 +249,16 @@ fn is_of(hop: &Hop, drive: &str) -> bool {
 
 /// What to try first: what costs nothing, and what tells drive and way apart.
 fn advice(drive: &str, events: &[LogEvent]) -> String {
+    if events.iter().any(|event| matches!(event.kind, LogKind::ServerSilent | LogKind::ConnectionLost)) {
+        return "Look at the other end for the same time: whether its drives and its network answered. `ip -s link` and \
+                `ethtool -S` on both ends count lost frames, and `ping -M do -s 8972` tells whether large frames pass."
+            .to_owned();
+    }
     if drive.starts_with("nvme") {
         return format!(
             "Save what matters. `sudo smartctl -x /dev/{drive}` tells of the drive; try another slot, newer firmware of drive \
              and board, and boot Linux once with nvme_core.default_ps_max_latency_us=0 pcie_aspm=off."
         );
-    }
-    if events.iter().any(|event| matches!(event.kind, LogKind::ServerSilent | LogKind::ConnectionLost)) {
-        return "Look at the other end for the same time: whether its drives and its network answered. `ip -s link` and \
-                `ethtool -S` on both ends count lost frames, and `ping -M do -s 8972` tells whether large frames pass."
-            .to_owned();
     }
     if events.iter().any(|event| event.kind == LogKind::UsbReset) {
         return "Use another cable and another port, without a hub. If it goes on, boot once with UAS off for this bridge: \

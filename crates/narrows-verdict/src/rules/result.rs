@@ -169,6 +169,14 @@ impl<'a> Run<'a> {
         self.case.around.has(word)
     }
 
+    /// Where the texts say that the storage is in memory. A drive that was measured by its name is another one than the file
+    /// system in memory that they speak of, too.
+    pub(crate) fn in_memory(&self) -> Option<&'a str> {
+        let target = self.measured.work.target.as_deref().unwrap_or_default();
+        let is_drive = ["/dev/nvme", "/dev/sd", "/dev/md", "/dev/mapper/"];
+        self.has(Word::Memory).filter(|_| !is_drive.iter().any(|start| target.starts_with(start)))
+    }
+
     pub(crate) const fn tool(&self) -> Tool {
         self.case.result.tool
     }

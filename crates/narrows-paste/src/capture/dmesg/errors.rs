@@ -39,7 +39,10 @@ fn parse(message: &str) -> Option<(String, LogKind)> {
     {
         return Some((port.to_owned(), LogKind::UsbReset));
     }
-    if let Some(known) = of_freebsd(message).or_else(|| of_waiting(message.trim())) {
+    let others = [of_freebsd, of_fabric, of_file_system];
+    if let Some(known) =
+        others.iter().find_map(|of| of(message.trim())).or_else(|| of_waiting(message.trim()))
+    {
         return Some(known);
     }
     // `block/blk-core.c`, `print_req_error`: `I/O error, dev sdc, sector 16 op 0x0:(READ)`, `critical medium error, dev sdc, …`;
@@ -69,6 +72,70 @@ fn of_waiting(message: &str) -> Option<(String, LogKind)> {
         rest.contains(" blocked for more than ").then_some(("tasks", LogKind::TaskHung))?
     };
     Some((name.to_owned(), kind))
+}
+
+/// NVMe over a network (`drivers/nvme/host/tcp.c`, `rdma.c`, `fabrics.c`, `multipath.c`): `nvme nvme0: queue 2: timeout request 0xe
+/// type 4`, `nvme nvme0: starting error recovery`, `block nvme0n1: no usable path - requeuing I/O`.
+fn of_fabric(message: &str) -> Option<(String, LogKind)> {
+    if let Some([name, what]) = fields(message, "nvme {}: {}") {
+        let kind = match what {
+            _ if what.starts_with("queue ") && what.contains(": timeout ") => LogKind::NvmeTimeout,
+            _ if what.starts_with("starting error recovery")
+                || what.starts_with("Failed reconnect attempt") =>
+            {
+                LogKind::ConnectionLost
+            }
+            _ => return None,
+        };
+        return is_numbered(name, "nvme").then(|| (name.to_owned(), kind));
+    }
+    let [name, what] = fields(message, "block {}: {}")?;
+    let is_lost = what.starts_with("no usable path") || what.starts_with("no available path");
+    (is_lost && is_drive(name)).then(|| (name.to_owned(), LogKind::ConnectionLost))
+}
+
+/// What btrfs (`fs/btrfs/messages.h`), ext4 (`fs/ext4/super.c`) and XFS (`fs/xfs/xfs_message.c`) say of themselves: `BTRFS critical
+/// (device sda1): corrupt leaf: …`, `EXT4-fs error (device sda1): …`, `XFS (sda1): Metadata corruption detected at …`.
+fn of_file_system(message: &str) -> Option<(String, LogKind)> {
+    const BTRFS: [&str; 6] = [
+        "corrupt leaf",
+        "corrupt node",
+        "csum failed",
+        "checksum verify failed",
+        "tree block corruption detected",
+        "parent transid verify failed",
+    ];
+    let damaged = |name: &str| Some((name.to_owned(), LogKind::FileSystemDamaged));
+    if let Some([level, place, what]) = fields(message, "BTRFS{}(device {}): {}")
+        && level.len() <= 11
+    {
+        let name = place.split([' ', ':']).next().filter(|name| is_drive(name))?;
+        if let Some([_, counts]) = fields(what, "bdev {} errs: {}") {
+            // Reads and writes that failed are the device's, wrong checksums may be anybody's.
+            let count = |word: &str| fields_of(counts, word).is_some_and(|count| count > 0);
+            // When it is mounted it tells what it counted in all its life.
+            return match level.trim() {
+                "error" if count("wr ") || count("rd ") => Some((name.to_owned(), LogKind::DriveError)),
+                "error" if count("corrupt ") || count("gen ") => damaged(name),
+                _ => None,
+            };
+        }
+        return BTRFS.iter().any(|words| what.contains(words)).then(|| damaged(name))?;
+    }
+    if let Some([name, _]) = fields(message, "EXT4-fs error (device {}): {}") {
+        return damaged(name);
+    }
+    let [name, what] = fields(message, "XFS ({}): {}")?;
+    let is_damaged = what.starts_with("Metadata corruption detected")
+        || what.starts_with("Metadata CRC error detected")
+        || what.starts_with("Corruption of in-memory data");
+    is_damaged.then(|| damaged(name))?
+}
+
+/// The number behind a word in `wr 0, rd 4, flush 0`.
+fn fields_of(text: &str, word: &str) -> Option<u64> {
+    let part = text.split(", ").find_map(|part| part.trim().strip_prefix(word))?;
+    part.split(|c: char| !c.is_ascii_digit()).next()?.parse().ok()
 }
 
 /// What FreeBSD says of a disk (`sys/cam/cam.c`, `cam_error_string`; `sys/cam/cam_periph.c`, `cam_periph_error`) or of an NVMe
@@ -154,6 +221,33 @@ mod tests {
                 LogKind::ServerSilent,
             ),
             (" connection26:0: detected conn error (1011)", "iSCSI connection", LogKind::ConnectionLost),
+            ("nvme nvme0: queue 2: timeout request 0xe type 4", "nvme0", LogKind::NvmeTimeout),
+            ("block nvme0n1: no usable path - requeuing I/O", "nvme0n1", LogKind::ConnectionLost),
+            (
+                "BTRFS error (device nvme0n1p4): block=1376043008 write time tree block corruption detected",
+                "nvme0n1p4",
+                LogKind::FileSystemDamaged,
+            ),
+            (
+                "BTRFS error (device sdb1: state EA): bdev /dev/sdb1 errs: wr 0, rd 4, flush 0, corrupt 0, gen 0",
+                "sdb1",
+                LogKind::DriveError,
+            ),
+            (
+                "BTRFS error (device nvme0n1p4): bdev /dev/nvme0n1p4 errs: wr 0, rd 0, flush 0, corrupt 10, gen 0",
+                "nvme0n1p4",
+                LogKind::FileSystemDamaged,
+            ),
+            (
+                "EXT4-fs error (device dm-2): ext4_find_entry:1455: inode #2: comm ls: reading directory lblock 0",
+                "dm-2",
+                LogKind::FileSystemDamaged,
+            ),
+            (
+                "XFS (sda1): Metadata corruption detected at xfs_agf_read_verify+0x70/0x120",
+                "sda1",
+                LogKind::FileSystemDamaged,
+            ),
             ("INFO: task kworker/u9:4:1226 blocked for more than 120 seconds.", "tasks", LogKind::TaskHung),
             (
                 "nvme0: Resetting controller due to a timeout and possible hot unplug.",
@@ -175,6 +269,11 @@ mod tests {
             "usb 2-1: new SuperSpeed USB device number 2 using xhci_hcd",
             "I/O error, dev , sector",
             "nfs: server nas OK",
+            "BTRFS info (device nvme0n1p4): enabling ssd optimizations",
+            "BTRFS info (device sda1): bdev /dev/sda1 errs: wr 0, rd 3, flush 0, corrupt 0, gen 0",
+            "XFS (nvme0n1): Ending clean mount",
+            "EXT4-fs (sda1): mounted filesystem with ordered data mode",
+            "nvme nvme0: creating 12 I/O queues.",
             " connection1:0: Could not create connection",
             "(ada3:ahcich5:0:0:0): Retrying command, 3 more tries remain",
             "(da8:mps0:0:8:0): CAM status: CAM subsystem is busy",

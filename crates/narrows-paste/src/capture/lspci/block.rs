@@ -118,6 +118,18 @@ impl Block {
         self.records.iter().filter(move |record| record.key == key)
     }
 
+    /// Whether this is the next state of a link that no function was named for: `lspci` prints each of them once, what the link
+    /// can do first.
+    fn is_over_with(&self, key: &str) -> bool {
+        let has = |key| self.get(key).is_some();
+        self.place.is_none()
+            && match key {
+                "LnkCap" => has("LnkCap") || has("LnkSta"),
+                "LnkSta" => has("LnkSta"),
+                _ => false,
+            }
+    }
+
     fn add_row(&mut self, line: usize, offset: usize, row: &[u8]) {
         if offset == self.bytes.len() && offset + row.len() <= MOST_BYTES {
             if offset == 0 {
@@ -204,7 +216,7 @@ impl<T: FnMut(Block)> Cutter<'_, T> {
             return true;
         }
         let Some(key) = KEYS.iter().chain(&OF_ONE_LINE).find(|known| **known == key) else { return false };
-        if self.block.is_none() && OF_A_LINK.contains(key) {
+        if OF_A_LINK.contains(key) && self.block.as_ref().is_none_or(|block| block.is_over_with(key)) {
             self.start(Some(Block::new(None, number, BlockHead::Missing)));
         }
         self.record(key, number, rest);

@@ -14,6 +14,9 @@ use crate::capture::{Gap, Lacks, Part, Rank, gap, gap_of};
 
 /// More functions than any machine has: what is past them in one text is left out, to keep memory bounded.
 pub(super) const MOST: usize = 20_000;
+/// Links without a function are states of one, or of a few. More are what `grep` left of all functions of a machine, graphics cards
+/// and bridges among them: nobody knows whose they are.
+const MOST_UNNAMED: u8 = 4;
 /// Missing ports that are named one by one.
 const MOST_NAMED: usize = 8;
 
@@ -63,6 +66,12 @@ impl Functions {
     /// the output by how much it printed.
     pub(super) fn part(mut self, rank: Rank, kind: impl FnOnce(Detail) -> &'static str) -> Part {
         let Some(detail) = self.detail else { return Part::default() };
+        if self.unnamed > MOST_UNNAMED {
+            self.devices.retain(|address, _| !address.is_unnamed());
+        }
+        if self.devices.is_empty() {
+            return Part::default();
+        }
         self.find_parents();
         self.keep_buses();
         self.find_domain_owner();

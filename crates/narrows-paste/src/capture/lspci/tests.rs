@@ -224,12 +224,15 @@ fn a_root_port_without_first_line_is_named_by_its_own_error_message() {
 }
 
 #[test]
-fn link_lines_without_a_function_are_kept_when_they_can_only_be_of_one() {
+fn link_lines_without_a_function_are_states_of_one_or_of_a_few() {
     let lines = "LnkCap: Port #0, Speed 16GT/s, Width x16, ASPM L1\n  LnkSta: Speed 2.5GT/s (downgraded), Width x16 (ok)\n";
     let part = read_words(lines);
     assert!(only(&part).address.is_unnamed());
     assert_eq!(ends(&only(&part).link), [2500, 16, 16000, 16]);
-    assert!(read_words(&lines.repeat(3)).kind.is_none(), "nobody knows whose they are");
+    let after = lines.replace("2.5GT/s (downgraded)", "16GT/s (ok)");
+    let states = read_words(&format!("{lines}\nAfter reseating it:\n\n{after}")).machine.pci;
+    assert_eq!(states.values().map(|state| ends(&state.link)[0]).collect::<Vec<_>>(), [2500, 16_000]);
+    assert!(read_words(&lines.repeat(5)).kind.is_none(), "nobody knows whose they are");
     // <https://lore.kernel.org/linux-pci/aRNBYX8MbR7PtssY@ryzen/>
     let called =
         read_words("# lspci -vvv  -s 0000:01:00.0 | grep LnkSta:\n\tLnkSta: Speed 8GT/s, Width x4\n");

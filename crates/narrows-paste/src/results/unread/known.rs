@@ -60,7 +60,7 @@ const fn is_of(inner: Tool, outer: Tool) -> bool {
         Tool::Ioping => matches!(outer, Tool::Nench),
         Tool::Nench => matches!(outer, Tool::Ioping),
         Tool::Dd => matches!(outer, Tool::Nench | Tool::Benchsh | Tool::Copy),
-        Tool::Fio => matches!(outer, Tool::Yabs | Tool::Iouring),
+        Tool::Fio => matches!(outer, Tool::Yabs | Tool::Iouring | Tool::Sysbench),
         Tool::Ior | Tool::Mdtest => matches!(outer, Tool::Io500),
         Tool::Kdiskmark => matches!(outer, Tool::Crystaldiskmark),
         Tool::Crystaldiskmark => matches!(outer, Tool::Kdiskmark),
