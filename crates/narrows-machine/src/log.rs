@@ -114,7 +114,7 @@ pub enum LogKind {
     ServerSilent,
     /// The connection to storage behind a network failed.
     ConnectionLost,
-    /// A file system found data or metadata of its own that are not what it wrote.
+    /// A file system could not read or write what is its own, or found that it is not what it wrote.
     FileSystemDamaged,
     /// A task was blocked for as long as the kernel waits before it says so, 120 s where nobody set another time.
     TaskHung,

@@ -44,12 +44,13 @@ fn of_file_system(event: &LogEvent) -> Option<Finding> {
     let device = event.device.as_deref()?;
     let times = if event.count == 1 { "once".to_owned() } else { format!("{} times", event.count) };
     let summary = format!(
-        "The log says {times} that the file system on {device} is damaged. That alone does not prove that its drive failed."
+        "The log says {times} that the file system on {device} is damaged, or could not read or write. That alone does not \
+         prove that its drive failed."
     );
     Some(
         Finding::on(Code::DeviceErrors, Severity::Info, format!("file system on {device}"), summary)
             .with_confidence(Confidence::Medium)
-            .with_evidence([Evidence::new("damage that was found", times, event.source.as_str())])
+            .with_evidence([Evidence::new("what the file system found", times, event.source.as_str())])
             .advise(format!(
                 "Save what matters before anything is repaired. `sudo smartctl -x` of the drive under {device} tells whether it \
                  had errors; memory (memtest86+) and crashes do such damage, too."

@@ -110,15 +110,12 @@ fn of_file_system(message: &str) -> Option<(String, LogKind)> {
         && level.len() <= 11
     {
         let name = place.split([' ', ':']).next().filter(|name| is_drive(name))?;
-        if let Some([_, counts]) = fields(what, "bdev {} errs: {}") {
-            // Reads and writes that failed are the device's, wrong checksums may be anybody's.
-            let count = |word: &str| fields_of(counts, word).is_some_and(|count| count > 0);
-            // When it is mounted it tells what it counted in all its life.
-            return match level.trim() {
-                "error" if count("wr ") || count("rd ") => Some((name.to_owned(), LogKind::DriveError)),
-                "error" if count("corrupt ") || count("gen ") => damaged(name),
-                _ => None,
-            };
+        if let Some([device, counts]) = fields(what, "bdev {} errs: {}") {
+            // When it is mounted it tells what it counted in all its life, and `error` what it counts now. A drive that failed a
+            // read says so itself.
+            let counts = counts.split(", ").filter_map(|count| count.trim().rsplit_once(' '));
+            let is_any = level.trim() == "error" && counts.into_iter().any(|(_, count)| count != "0");
+            return is_any.then(|| damaged(device.trim_start_matches("/dev/")))?;
         }
         return BTRFS.iter().any(|words| what.contains(words)).then(|| damaged(name))?;
     }
@@ -130,12 +127,6 @@ fn of_file_system(message: &str) -> Option<(String, LogKind)> {
         || what.starts_with("Metadata CRC error detected")
         || what.starts_with("Corruption of in-memory data");
     is_damaged.then(|| damaged(name))?
-}
-
-/// The number behind a word in `wr 0, rd 4, flush 0`.
-fn fields_of(text: &str, word: &str) -> Option<u64> {
-    let part = text.split(", ").find_map(|part| part.trim().strip_prefix(word))?;
-    part.split(|c: char| !c.is_ascii_digit()).next()?.parse().ok()
 }
 
 /// What FreeBSD says of a disk (`sys/cam/cam.c`, `cam_error_string`; `sys/cam/cam_periph.c`, `cam_periph_error`) or of an NVMe
@@ -229,9 +220,9 @@ mod tests {
                 LogKind::FileSystemDamaged,
             ),
             (
-                "BTRFS error (device sdb1: state EA): bdev /dev/sdb1 errs: wr 0, rd 4, flush 0, corrupt 0, gen 0",
+                "BTRFS error (device sda1: state EA): bdev /dev/sdb1 errs: wr 0, rd 4, flush 0, corrupt 0, gen 0",
                 "sdb1",
-                LogKind::DriveError,
+                LogKind::FileSystemDamaged,
             ),
             (
                 "BTRFS error (device nvme0n1p4): bdev /dev/nvme0n1p4 errs: wr 0, rd 0, flush 0, corrupt 10, gen 0",
@@ -270,6 +261,7 @@ mod tests {
             "I/O error, dev , sector",
             "nfs: server nas OK",
             "BTRFS info (device nvme0n1p4): enabling ssd optimizations",
+            "BTRFS error (device sda1): bdev /dev/sda1 errs: wr 0, rd 0, flush 0, corrupt 0, gen 0",
             "BTRFS info (device sda1): bdev /dev/sda1 errs: wr 0, rd 3, flush 0, corrupt 0, gen 0",
             "XFS (nvme0n1): Ending clean mount",
             "EXT4-fs (sda1): mounted filesystem with ordered data mode",
