@@ -67,7 +67,7 @@ impl SysbenchRun {
             self.at = number;
             self.reads.count = counted(rest, " Read");
             self.writes.count = counted(rest, " Write");
-        } else if line == "File operations:" {
+        } else if line.starts_with("File operations:") {
             self.at = number;
         } else if let Some(rest) = line.strip_prefix("Doing ") {
             self.pattern(rest);

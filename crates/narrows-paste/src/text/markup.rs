@@ -122,13 +122,30 @@ fn without_entities(line: &str) -> String {
                 bare.push(*c);
                 rest = from.get(entity.len()..).unwrap_or_default();
             }
-            None => {
-                bare.push('&');
-                rest = from.get(1..).unwrap_or_default();
-            }
+            None => match drawn(from) {
+                Some((c, behind)) => {
+                    bare.push(c);
+                    rest = behind;
+                }
+                None => {
+                    bare.push('&');
+                    rest = from.get(1..).unwrap_or_default();
+                }
+            },
         }
     }
     bare + rest
+}
+
+/// `&#9492;`: the lines of a tree (Box Drawing, U+2500 to U+257F), by their number, and what is behind it.
+fn drawn(from: &str) -> Option<(char, &str)> {
+    let (number, behind) = from.strip_prefix("&#")?.split_once(';')?;
+    let number = match number.strip_prefix('x') {
+        Some(hex) => u32::from_str_radix(hex, 16),
+        None => number.parse(),
+    };
+    let c = char::from_u32(number.ok()?)?;
+    matches!(c, '\u{2500}'..='\u{257f}').then_some((c, behind))
 }
 
 /// Empties lines that only fence: of Markdown (```` ``` ````, `~~~`), of forums (`[code]`), of trackers (`{code}`) and of mail
@@ -280,6 +297,7 @@ mod tests {
         let html = "<pre class=\"x\">01:00.0<br/>\nL0s &lt;64ns, A &amp;amp; B &copy;\n<access denied> <64ns <p\n</PRE>";
         let want = "01:00.0\nL0s <64ns, A &amp; B &copy;\n<access denied> <64ns <p\n";
         assert_eq!(with(strip_html, html), want);
+        assert_eq!(with(strip_html, "&#9492;&#x2500;sda1 &#9786; &#99999999;"), "└─sda1 &#9786; &#99999999;");
     }
 
     #[test]

@@ -152,7 +152,10 @@ fn inside_the_call(run: &Run<'_>) -> Option<Signs> {
 
 fn rotating(run: &Run<'_>) -> Option<Signs> {
     let source = run.has(Word::Rotating)?;
-    if !run.is_random() || run.is_synced_apart() {
+    // A text that speaks of flash as well does not say which of them was measured; beside ZFS flash is a cache or a log of the disks.
+    let is_told = |word| run.has(word).is_some();
+    let has_flash = (is_told(Word::Nand) || is_told(Word::Nvme)) && !is_told(Word::Zfs);
+    if !run.is_random() || run.is_synced_apart() || has_flash {
         return None;
     }
     let iops = run.side.iops.map(|iops| iops.get()).filter(|iops| *iops > ROTATING_IOPS);

@@ -187,7 +187,8 @@ fn of_ior(run: &Run<'_>) -> Option<Signs> {
         return run.is_durable(Durability::None).then(|| took.seen("fsync", "not asked for (-e)"));
     }
     let same = run.case.beside.results().filter(|other| is_same_file(other, run.measured, run.case.result));
-    let mut same = same.flat_map(first_measurements);
+    // What it wrote itself, before what others wrote to a file of that name.
+    let mut same = std::iter::once(run.case.result).chain(same).flat_map(first_measurements);
     let write = same.find_map(|one| one.write.as_ref())?.bytes_per_second;
     // With one node there is no other that the ranks could be moved to.
     let on_one = run.measured.nodes == Some(1) && !run.is_direct();

@@ -1,8 +1,8 @@
 //! `generator_cpu`: the load generator is the bottleneck, so the result is a floor and not the path's limit.
 
 use narrows_base::units::human;
-use narrows_paste::results::Tool;
 use narrows_paste::results::surroundings::Word;
+use narrows_paste::results::{Op, Tool};
 
 use super::result::{self, time};
 use super::{Context, Judged};
@@ -60,7 +60,32 @@ pub(super) fn of_path(_context: &Context<'_>, judged: &Judged<'_>) -> Vec<Findin
 
 /// The tool itself was the bottleneck: its threads filled their processor.
 pub(super) fn of_result(case: &result::Case<'_>) -> Option<Finding> {
-    before_memory(case).or_else(|| one_thread_each(case)).or_else(|| full_threads(case))
+    let first = before_memory(case).or_else(|| one_thread_each(case)).or_else(|| full_threads(case));
+    first.or_else(|| random_source(case))
+}
+
+/// `dd if=/dev/urandom`: one processor makes each byte, some 10 to 20 MB/s of them before Linux 4.8 (SHA-1), some 100 to 600 since
+/// (ChaCha20, `drivers/char/random.c`). Below that nobody can say which of both was measured.
+fn random_source(case: &result::Case<'_>) -> Option<Finding> {
+    const MOST: f64 = 600e6;
+    let words = ["if=/dev/urandom", "if=/dev/random"];
+    let command = case.result.command.as_deref().filter(|_| case.result.tool == Tool::Dd)?;
+    let word = words.into_iter().find(|word| command.contains(word))?;
+    let mut runs = case.runs().filter(|run| run.op == Op::Write);
+    let run = runs.find(|run| run.rate().get() < MOST)?;
+    let summary = format!(
+        "What was written came from {}, of which one processor makes some 10 to 600 MB/s: the {} may be its rate, and is a \
+         floor of what the storage can do",
+        word.trim_start_matches("if="),
+        run.rate()
+    );
+    Some(
+        case.finding(Code::GeneratorCpu, Severity::Info, summary)
+            .seen("source of the data", word, run.source())
+            .not_so_when("`dd if=/dev/urandom of=/dev/null bs=1M count=1000` is much faster there")
+            .advise("measure with data that is there already, or that a tool makes in memory: `narrows measure TARGET`")
+            .with_confidence(Confidence::Medium),
+    )
 }
 
 fn full_threads(case: &result::Case<'_>) -> Option<Finding> {
