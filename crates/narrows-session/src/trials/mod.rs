@@ -20,9 +20,10 @@ use crate::scene::Scene;
 use crate::writes::{ESTIMATED_AFTER, Life, Writes, part_of_limit};
 use crate::{Failure, Teller};
 use narrows_base::units::Bytes;
-use narrows_load::guard::{Budget, WritableDevice};
+use narrows_load::guard::WritableDevice;
 use narrows_load::measurement::{Measurement, Pattern, Workload};
 use narrows_load::preset::{LoadSpec, Preset, Test, Work};
+use narrows_load::run::RunOptions;
 use narrows_load::scratch::ScratchOptions;
 use narrows_load::target::Target;
 use narrows_load::{LoadError, owned};
@@ -236,8 +237,7 @@ impl<T: Teller> Trials<T> {
             let (workload, options) = runner.session.terms(&test.load, &timing);
             let workload = Workload { paced_iops: Some(half), ..workload };
             runner.progress.phase(&format!("{}, after pauses", test.test), time);
-            let asked =
-                Asked { workload, options, timing, budget: self.budget(1, &test.load), is_short: false };
+            let asked = self.asked((1, &test.load), workload, options, timing);
             let measurement = runner.session.run(&asked, &[target], &())?.single();
             if let Some(why) = &measurement.cut_short {
                 return Err(Failure::new(format!("{}: {why}", test.test)));
@@ -280,8 +280,7 @@ impl<T: Teller> Trials<T> {
             let (time, timing) = fixed(test.timing);
             let (workload, options) = runner.session.terms(&test.load, &timing);
             runner.progress.phase(&format!("all at once: {}", test.name), time);
-            let budget = self.budget(targets.len(), &test.load);
-            let asked = Asked { workload, options, timing, budget, is_short: false };
+            let asked = self.asked((targets.len(), &test.load), workload, options, timing);
             let seen = runner.session.run(&asked, &targets, &())?;
             let measurement = at_once(seen.measurements);
             let trusted = is_whole(&measurement);
@@ -290,9 +289,16 @@ impl<T: Teller> Trials<T> {
         Ok(measured)
     }
 
-    /// What a load may write on so many targets at once; `None` where it writes nothing.
-    fn budget(&self, targets: usize, load: &LoadSpec) -> Option<Arc<Budget>> {
-        load.writes().then(|| self.writes.allow_on(targets, Some(load)).budget)
+    /// A run on so many targets at once that keeps to what its load may write there.
+    fn asked(
+        &self,
+        (targets, load): (usize, &LoadSpec),
+        workload: Workload,
+        options: RunOptions,
+        timing: Timing,
+    ) -> Asked {
+        let budget = load.writes().then(|| self.writes.allow_on(targets, Some(load)).budget);
+        Asked { workload, options, timing, budget, is_short: false }
     }
 }
 

@@ -49,8 +49,8 @@ const MEMORY_LATENCY: f64 = 5_000.0;
 /// access below this did not wait for the disk.
 const ROTATING_LATENCY: f64 = 2_000_000.0;
 
-/// Writes wait for less: the disk's own cache sorts them, and in the GiB that a test visits the heads hardly move. Some 600 a
-/// second were measured of single disks; what takes them sooner than this has a cache in memory.
+/// Writes wait for less: the disk's own cache sorts them, and in the GiB that a test visits the heads hardly move. An estimate:
+/// single disks are seen to take some 600 a second one at a time (CrystalDiskMark of a WD40PURX), memory takes many thousands.
 const ROTATING_WRITE: f64 = 500_000.0;
 
 /// Forty disks with queueing reach this many random I/Os per second; a pool of a few does not.

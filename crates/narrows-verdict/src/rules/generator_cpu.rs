@@ -64,9 +64,10 @@ pub(super) fn of_result(case: &result::Case<'_>) -> Option<Finding> {
     first.or_else(|| random_source(case))
 }
 
-/// `dd if=/dev/urandom`: one processor makes each byte, some 10 to 20 MB/s of them before Linux 4.8 (SHA-1), some 100 to 600 since
-/// (ChaCha20, `drivers/char/random.c`). Below that nobody can say which of both was measured.
+/// `dd if=/dev/urandom`: one processor makes each byte (`drivers/char/random.c`: SHA-1 before Linux 4.8, ChaCha20 since). How fast
+/// depends on both: below a bound nobody can say from the rate alone which of maker and storage was measured.
 fn random_source(case: &result::Case<'_>) -> Option<Finding> {
+    /// An estimate on the safe side of what processors make, some ten to some hundred MB/s.
     const MOST: f64 = 600e6;
     let words = ["if=/dev/urandom", "if=/dev/random"];
     let command = case.result.command.as_deref().filter(|_| case.result.tool == Tool::Dd)?;
@@ -74,8 +75,8 @@ fn random_source(case: &result::Case<'_>) -> Option<Finding> {
     let mut runs = case.runs().filter(|run| run.op == Op::Write);
     let run = runs.find(|run| run.rate().get() < MOST)?;
     let summary = format!(
-        "What was written came from {}, of which one processor makes some 10 to 600 MB/s: the {} may be its rate, and is a \
-         floor of what the storage can do",
+        "What was written came from {}, each byte of it made by one processor: the {} may be its rate, and is a floor of \
+         what the storage can do",
         word.trim_start_matches("if="),
         run.rate()
     );
