@@ -21,6 +21,7 @@ pub mod hwloc;
 pub mod input;
 pub mod inventory;
 pub mod iostat;
+pub mod iscsi;
 mod join;
 pub(crate) mod json;
 pub mod links;
@@ -125,6 +126,7 @@ const READERS: &[(Reader, &[&str], &str)] = &[
     (mounts::read, &[], "mount, findmnt and df"),
     (lvm::read, &[], "pvs and lvs"),
     (zfs::read, &[], "zpool status, zpool list -v and zfs list"),
+    (iscsi::read, &[], "iscsiadm -m session -P 3"),
     (links::read, &["-> ", "disk/by-", "ID_PATH="], "listings of /dev/disk and /sys/class/nvme"),
     (net::read, &[], "ip link, ethtool, ibstat, nvidia-smi -q and topo -m"),
     (lspci::read_inxi, &["bus-ID:"], "inxi"),
