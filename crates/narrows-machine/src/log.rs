@@ -106,6 +106,8 @@ pub enum LogKind {
     CommandFailed,
     /// A USB device was reset, or one of its commands taken back.
     UsbReset,
+    /// A device on a USB port did not answer while the kernel set it up.
+    UsbNoAnswer,
     /// A drive did not read or write what was asked for.
     DriveError,
     /// A member of a RAID array failed.

@@ -36,13 +36,16 @@ pub(super) fn check(context: &Context<'_>) -> Vec<Finding> {
     let hung = machine.log.iter().find(|event| event.kind == LogKind::TaskHung).map(of_tasks);
     let damaged = machine.log.iter().filter(|event| event.kind == LogKind::FileSystemDamaged);
     let damaged = damaged.filter_map(of_file_system);
-    logged.chain(machine.zfs.iter().filter_map(of_pool)).chain(damaged).chain(hung).collect()
+    let silent = machine.log.iter().filter(|event| event.kind == LogKind::UsbNoAnswer);
+    let silent = silent.filter(|event| drive_of(machine, event).is_none()).filter_map(of_usb_port);
+    let others = damaged.chain(hung).chain(silent);
+    logged.chain(machine.zfs.iter().filter_map(of_pool)).chain(others).collect()
 }
 
 /// A file system that is not what it wrote: the drive may have lost it, or memory, a crash, or the file system itself.
 fn of_file_system(event: &LogEvent) -> Option<Finding> {
     let device = event.device.as_deref()?;
-    let times = if event.count == 1 { "once".to_owned() } else { format!("{} times", event.count) };
+    let times = times(event.count);
     let summary = format!(
         "The log says {times} that the file system on {device} is damaged, or could not read or write. That alone does not \
          prove that its drive failed."
@@ -58,9 +61,25 @@ fn of_file_system(event: &LogEvent) -> Option<Finding> {
     )
 }
 
+/// A device that did not start is not told by name: it may be a drive, or a mouse.
+fn of_usb_port(event: &LogEvent) -> Option<Finding> {
+    let port = event.device.as_deref()?;
+    let times = times(event.count);
+    let summary = format!(
+        "The log says {times} that the device on USB port {port} did not answer while it was set up. The log does not say whether \
+         it is a drive."
+    );
+    Some(
+        Finding::on(Code::DeviceErrors, Severity::Info, format!("USB port {port}"), summary)
+            .with_confidence(Confidence::Medium)
+            .with_evidence([Evidence::new("set-ups without an answer", times, event.source.as_str())])
+            .advise(OF_USB),
+    )
+}
+
 /// Tasks that were blocked: something below did not answer, or another task held what they needed. That alone names no hop.
 fn of_tasks(event: &LogEvent) -> Finding {
-    let times = if event.count == 1 { "once".to_owned() } else { format!("{} times", event.count) };
+    let times = times(event.count);
     let summary = format!(
         "The kernel says {times} that a task was blocked: its I/O did not end, or it waited for a lock."
     );
@@ -108,13 +127,14 @@ fn of_pool(pool: &ZfsPool) -> Option<Finding> {
     )
 }
 
+fn times(count: u64) -> String {
+    if count == 1 { "once".to_owned() } else { format!("{count} times") }
+}
+
 /// What an event says; `None` where it is no error.
 fn in_words(event: &LogEvent) -> Option<String> {
     let count = event.count;
-    let times = |what: &str| match count {
-        1 => format!("{what} once"),
-        _ => format!("{what} {count} times"),
-    };
+    let times = |what: &str| format!("{what} {}", times(count));
     let number = |what: &str| if count == 1 { format!("1 {what}") } else { format!("{count} {what}s") };
     Some(match &event.kind {
         LogKind::NvmeTimeout => format!("{} timed out", number("command")),
@@ -128,6 +148,7 @@ fn in_words(event: &LogEvent) -> Option<String> {
         LogKind::SataNoAnswer => times("it did not answer a reset of its link (COMRESET)"),
         LogKind::SataCommandFailed | LogKind::CommandFailed => format!("{} failed", number("command")),
         LogKind::UsbReset => times("it was reset"),
+        LogKind::UsbNoAnswer => times("it did not answer while it was set up"),
         LogKind::DriveError => number("I/O error"),
         LogKind::ServerSilent => times("it did not answer in time"),
         LogKind::ConnectionLost => times("its connection broke"),
@@ -157,13 +178,19 @@ fn drive_of(machine: &Machine, event: &LogEvent) -> Option<String> {
         return Some(at(&port).or_else(|| only_disk(machine)).unwrap_or_else(|| name.to_owned()));
     }
     // Of what hangs on USB only drives matter.
-    if event.kind == LogKind::UsbReset && name.starts_with(|c: char| c.is_ascii_digit()) {
+    if is_usb_port(event) {
         return at(&|transport| matches!(transport, Transport::Usb(usb) if usb.device == name));
     }
     let drive = whole(name);
     // What is taken out while it is read fails, and is whole.
     let is_removable = machine.block.get(drive).is_some_and(|block| block.removable);
     (!is_removable).then(|| drive.to_owned())
+}
+
+/// Whether an event is told of a port of USB, `2-1`, and not of a disk.
+fn is_usb_port(event: &LogEvent) -> bool {
+    let is_usb = matches!(event.kind, LogKind::UsbReset | LogKind::UsbNoAnswer);
+    is_usb && event.device.as_deref().is_some_and(|name| name.starts_with(|c: char| c.is_ascii_digit()))
 }
 
 /// The only disk that the texts know is on the only port that had errors: a SATA disk of which they do not tell another port.
@@ -248,6 +275,9 @@ fn is_of(hop: &Hop, drive: &str) -> bool {
     matches!(&hop.spec, HopSpec::Device(device) if whole(&device.block) == drive)
 }
 
+const OF_USB: &str = "Use another cable and another port, without a hub, and give a drive its own power. If it goes on, boot \
+    once with UAS off for this bridge: usb-storage.quirks=VENDOR:PRODUCT:u.";
+
 /// What to try first: what costs nothing, and what tells drive and way apart.
 fn advice(drive: &str, events: &[LogEvent]) -> String {
     if events.iter().any(|event| matches!(event.kind, LogKind::ServerSilent | LogKind::ConnectionLost)) {
@@ -261,10 +291,8 @@ fn advice(drive: &str, events: &[LogEvent]) -> String {
              and board, and boot Linux once with nvme_core.default_ps_max_latency_us=0 pcie_aspm=off."
         );
     }
-    if events.iter().any(|event| event.kind == LogKind::UsbReset) {
-        return "Use another cable and another port, without a hub. If it goes on, boot once with UAS off for this bridge: \
-                usb-storage.quirks=VENDOR:PRODUCT:u."
-            .to_owned();
+    if events.iter().any(|event| matches!(event.kind, LogKind::UsbReset | LogKind::UsbNoAnswer)) {
+        return OF_USB.to_owned();
     }
     if drive.starts_with("vd") || drive.starts_with("xvd") {
         return "Look into the log of the host: the disk is a virtual one, and what fails is below it."
@@ -315,6 +343,10 @@ mod tests {
         assert!(told("da8", LogKind::CommandFailed, 2).is_none());
         // No drive is known to be there.
         assert!(told("1-2", LogKind::UsbReset, 9).is_none());
+        let silent = told("1-2", LogKind::UsbNoAnswer, 2).map(|finding| (finding.severity, finding.summary));
+        assert!(
+            silent.is_some_and(|(severity, words)| severity == Severity::Info && words.contains("2 times"))
+        );
     }
 
     #[test]

@@ -32,12 +32,20 @@ fn parse(message: &str) -> Option<(String, LogKind)> {
     {
         return Some((name.to_owned(), LogKind::UsbReset));
     }
-    // `drivers/usb/core/hub.c`: `usb 2-1: reset SuperSpeed USB device number 2 using xhci_hcd`.
-    if let Some([port, what]) = fields(message, "usb {}: {}")
-        && what.starts_with("reset ")
-        && what.contains(" USB device number ")
-    {
-        return Some((port.to_owned(), LogKind::UsbReset));
+    // `drivers/usb/core/hub.c`: `usb 2-1: reset SuperSpeed USB device number 2 using xhci_hcd`, `usb 2-1: device not accepting
+    // address 5, error -62`.
+    if let Some([port, what]) = fields(message, "usb {}: {}") {
+        const SILENT: [&str; 3] = [
+            "device not accepting address ",
+            "device descriptor read/",
+            "Device not responding to setup address",
+        ];
+        let kind = match what {
+            _ if what.starts_with("reset ") && what.contains(" USB device number ") => LogKind::UsbReset,
+            _ if SILENT.iter().any(|words| what.starts_with(words)) => LogKind::UsbNoAnswer,
+            _ => return None,
+        };
+        return Some((port.to_owned(), kind));
     }
     let others = [of_freebsd, of_fabric, of_file_system];
     if let Some(known) =
@@ -187,6 +195,8 @@ mod tests {
                 LogKind::UsbReset,
             ),
             ("usb 2-1: reset SuperSpeed USB device number 2 using xhci_hcd", "2-1", LogKind::UsbReset),
+            ("usb 2-1: device not accepting address 5, error -62", "2-1", LogKind::UsbNoAnswer),
+            ("usb 1-1.4: device descriptor read/64, error -71", "1-1.4", LogKind::UsbNoAnswer),
             (
                 "blk_update_request: I/O error, dev nvme0n1, sector 27 op 0x1:(WRITE)",
                 "nvme0n1",
