@@ -493,6 +493,21 @@ fn what_stands_in_a_kept_part_is_verified_again() {
 }
 
 #[test]
+fn a_kept_part_of_a_file_that_has_changed_goes_with_the_end_of_the_copy() {
+    let (dir, source, destination) = room();
+    fs::write(&source, bytes(64 << 20, 4)).expect("a file");
+    let words = ["--block-size", "16k", "--depth", "1"];
+    let killed = kill_when(&words, &source, &destination, || part_bytes(dir.path()) >= 8 << 20);
+    assert!(killed && parts(dir.path()).len() == 1, "not killed in time");
+    let other = bytes(1 << 20, 5);
+    fs::write(&source, &other).expect("a file");
+    let (status, report, errors) = copy(&["--resume"], &source, &destination);
+    assert_eq!(status, Some(0), "{errors} {report}");
+    assert!(fs::read(&destination).expect("reads") == other);
+    assert_eq!(leftovers(dir.path()), Vec::<PathBuf>::new());
+}
+
+#[test]
 fn a_byte_in_a_hole_of_a_kept_part_is_found() {
     let (dir, source, destination) = room();
     // 32 MiB of data, and a hole of 1 MiB behind the first of them.

@@ -125,6 +125,12 @@ impl Job<'_> {
         self.control.is_stopped() || self.is_full.load(Ordering::Relaxed)
     }
 
+    /// Whether something is left for a later run.
+    pub(super) fn leaves_work(&self) -> bool {
+        let faults = self.faults.lock().unwrap_or_else(PoisonError::into_inner);
+        self.is_over() || faults.iter().any(|fault| fault.why.may_pass())
+    }
+
     /// A fault with something of the source.
     pub(super) fn fault(&self, below: &[u8], why: Why) {
         let path = match why {

@@ -25,6 +25,7 @@ pub use manifest::fuzz as fuzz_manifest;
 pub use result::{CopyResult, LARGE, ReadBack, Side, Spent, Tally};
 pub use source::{Extent, Room, Source};
 
+use std::collections::HashSet;
 use std::path::Path;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -156,7 +157,7 @@ fn conduct(
         .extend(listing.faults.iter().cloned());
     let mut meter = Meter::start();
     if options.resume {
-        tree::sweep(&job, listing);
+        tree::sweep(&job, listing, &job.useful_parts());
     }
     let directories = Directories::make(&job, listing);
     let open = |entry: &&Entry| !directories.is_closed(&entry.below);
@@ -178,6 +179,10 @@ fn conduct(
     // The workers' time is theirs.
     let mut after = Meter::start();
     result.hard_links = tree::hard_links(&job, listing, &directories);
+    if !job.known.runs.is_empty() && !job.leaves_work() {
+        // What looked useful may have been of a file that has changed, or where others could change it: it was copied anew.
+        tree::sweep(&job, listing, &HashSet::new());
+    }
     directories.finish(&job, listing);
     after.lap(Doing::Metadata);
     result.spent.add(&meter.spent());

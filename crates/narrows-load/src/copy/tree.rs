@@ -225,9 +225,8 @@ fn hard_link(
     make_hard_link(from, to).map(|()| true).map_err(linking)
 }
 
-/// Removes the parts that earlier runs left and that are of no use.
-pub(super) fn sweep(job: &Job<'_>, listing: &Listing) {
-    let useful = job.useful_parts();
+/// Removes the parts that earlier runs left, but the `useful` ones.
+pub(super) fn sweep(job: &Job<'_>, listing: &Listing, useful: &HashSet<PartName>) {
     let is_useless = |part: &PartName| job.known.runs.contains(&part.run) && !useful.contains(part);
     let directories = listing.entries.iter().filter(|entry| entry.kind == EntryKind::Directory);
     let opened = directories.filter_map(|entry| job.target.directory(&entry.below).ok());
