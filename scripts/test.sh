@@ -24,8 +24,10 @@ make() { command "${MAKE:-make}" --no-print-directory "$@"; }
 cli_parts=(
     "guard_search::"
     "guard_clean::"
-    "guard_device:: guard_users:: bench_failures:: bench_others:: bench_writes:: bench_kill::"
-    "lab_safety:: lab_cli::"
+    "guard_device:: guard_users::"
+    "bench_failures:: bench_others:: bench_writes:: bench_kill::"
+    "lab_safety::"
+    "lab_cli::"
     "hostile_files::"
 )
 
