@@ -23,6 +23,37 @@ pub struct DriveHealth {
     pub warning: Fact<Celsius>,
     /// The SMART / Health Information log, of NVMe drives; needs root.
     pub smart: Fact<SmartLog>,
+    /// What an ATA drive counts against itself. A live machine does not ask: that would interrupt its queue.
+    pub ata: Fact<AtaCounts>,
+}
+
+/// What an ATA drive counts against itself: its SMART attributes, as smartmontools has them (`drivedb.h`).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct AtaCounts {
+    /// Whether it expects to fail: an attribute is at its threshold.
+    pub is_failing: bool,
+    /// Sectors that were replaced by spare ones, 5.
+    pub reallocated: u64,
+    /// Sectors that it could not read and that wait to be written, 197.
+    pub pending: u64,
+    /// Sectors that could not be read, 198, or reads that failed, 187: the larger.
+    pub uncorrectable: u64,
+    /// Transfers over its cable that came with errors since it was made, 199.
+    pub cable: u64,
+}
+
+impl AtaCounts {
+    /// Takes the raw value of an attribute; whether it is one of these.
+    pub fn take(&mut self, id: u64, raw: u64) -> bool {
+        match id {
+            5 => self.reallocated = raw,
+            197 => self.pending = raw,
+            187 | 198 => self.uncorrectable = self.uncorrectable.max(raw),
+            199 => self.cable = raw,
+            _ => return false,
+        }
+        true
+    }
 }
 
 impl DriveHealth {
@@ -77,6 +108,7 @@ fn of_drive(root: &Root, monitors: &Monitors, name: &str) -> DriveHealth {
         temperature: if composite.value().is_some() { composite } else { monitored("temp1_input") },
         warning: monitored("temp1_max"),
         smart,
+        ata: Fact::default(),
     }
 }
 
@@ -172,6 +204,17 @@ pub struct SmartChange {
 }
 
 impl SmartLog {
+    /// The critical warnings that tell of a failing drive. Heat and a lost backup of volatile memory do not.
+    pub fn warnings(&self) -> Vec<&'static str> {
+        const WARNINGS: [(u8, &str); 3] = [
+            (0b1, "its spare blocks run out"),
+            (0b100, "its reliability is degraded"),
+            (0b1000, "it went to read-only"),
+        ];
+        let set = WARNINGS.iter().filter(|(bit, _)| self.critical_warning & bit != 0);
+        set.map(|(_, words)| *words).collect()
+    }
+
     /// Understands the log; `None` when it is not whole.
     pub fn parse(log: &[u8]) -> Option<Self> {
         let log = log.get(..LENGTH)?;
@@ -360,7 +403,7 @@ mod tests {
         let at = |now: f64, warning: f64| DriveHealth {
             temperature: Fact::known(Celsius::new(now), ""),
             warning: Fact::known(Celsius::new(warning), ""),
-            smart: Fact::default(),
+            ..DriveHealth::default()
         };
         assert!(at(75.0, 75.0).is_hot() && !at(74.0, 75.0).is_hot() && !at(74.0, 0.0).is_hot());
         let mut log = log();

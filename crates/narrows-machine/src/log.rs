@@ -85,9 +85,9 @@ pub enum LogKind {
     /// A command of the drive did not complete in time.
     NvmeTimeout,
     /// The controller does not answer any more and is reset.
-    NvmeDown,
-    /// The driver gave the drive up.
-    NvmeProbeFailed,
+    ControllerDown,
+    /// The driver gave the drive or adapter up.
+    ProbeFailed,
     /// The driver let go of a drive that it was setting up: it failed, or was pulled out.
     NvmeRemoved,
     /// The drive borrows this much memory of the host.
@@ -181,12 +181,12 @@ mod tests {
     fn repeated_events_are_counted_and_keep_their_first_line() {
         let mut log = EventLog::default();
         log.add(event(LogKind::NvmeTimeout, "dmesg:4"));
-        log.add(event(LogKind::NvmeDown, "dmesg:5"));
+        log.add(event(LogKind::ControllerDown, "dmesg:5"));
         log.add(event(LogKind::NvmeTimeout, "dmesg:6"));
         let events = log.into_events();
         assert_eq!(events.len(), 2);
         assert_eq!((events[0].count, events[0].source.as_str()), (2, "dmesg:4"));
-        assert_eq!(events[1].kind, LogKind::NvmeDown);
+        assert_eq!(events[1].kind, LogKind::ControllerDown);
     }
 
     #[test]

@@ -16,6 +16,10 @@ pub struct Nic {
     pub name: String,
     /// The line rate, `…/speed`; absent for a virtual interface or one that is down.
     pub speed: Fact<BitsPerSec>,
+    /// The fastest that its hardware can do; only captures tell (`Supported link modes` of ethtool).
+    pub most_speed: Fact<BitsPerSec>,
+    /// The fastest that the other end of the wire offers, likewise (`Link partner advertised link modes`).
+    pub partner_speed: Fact<BitsPerSec>,
     /// `full` or `half`, `…/duplex`.
     pub duplex: Fact<String>,
     /// `up`, `down`, `unknown`…, `…/operstate`.
@@ -30,6 +34,14 @@ pub struct Nic {
     pub lower: Vec<String>,
     /// Whether it has no hardware of its own (`/sys/devices/virtual`).
     pub is_virtual: bool,
+}
+
+impl Nic {
+    /// Its rate and what its hardware could do, where it runs below that.
+    pub fn is_slow(&self) -> Option<(BitsPerSec, BitsPerSec)> {
+        let (speed, most) = (self.speed.get()?, self.most_speed.get()?);
+        (!self.is_virtual && speed < most).then_some((speed, most))
+    }
 }
 
 /// Reads every network interface.
@@ -49,6 +61,8 @@ fn read_one(root: &Root, name: String) -> Nic {
     let lower = entries.iter().filter_map(|entry| entry.strip_prefix("lower_")).map(str::to_owned).collect();
     Nic {
         speed: speed(root, &dir),
+        most_speed: Fact::default(),
+        partner_speed: Fact::default(),
         duplex: text("duplex").absent_when(|text| text == "unknown"),
         state: text("operstate"),
         mtu: root.number(&format!("{dir}/mtu")).map(Bytes::new),

@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use crate::Machine;
-use crate::health::SmartLog;
 use crate::reading::powered;
 use crate::root::Root;
 
@@ -62,7 +61,7 @@ pub fn of_drive(
     }
     sleepers.get(disk).cloned().or_else(|| not_running(root, disk)).or_else(|| {
         let log = machine.health.get(disk)?.smart.value()?;
-        let warnings = warnings(log);
+        let warnings = log.warnings();
         (!warnings.is_empty()).then_some(Unfit::Failing { warnings })
     })
 }
@@ -86,21 +85,10 @@ fn not_running(root: &Root, disk: &str) -> Option<Unfit> {
     (!matches!(state.as_str(), "running" | "live")).then_some(Unfit::NotRunning { state })
 }
 
-/// The critical warnings that tell of a failing drive. Heat and a lost backup of volatile memory do not.
-fn warnings(log: &SmartLog) -> Vec<&'static str> {
-    const WARNINGS: [(u8, &str); 3] = [
-        (0b1, "its spare blocks run out"),
-        (0b100, "its reliability is degraded"),
-        (0b1000, "it went to read-only"),
-    ];
-    let set = WARNINGS.iter().filter(|(bit, _)| log.critical_warning & bit != 0);
-    set.map(|(_, words)| *words).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::health::DriveHealth;
+    use crate::health::{DriveHealth, SmartLog};
     use crate::tree::Tree;
     use narrows_base::fact::Fact;
 

@@ -304,7 +304,7 @@ fn described(hop: &Hop) -> String {
             None => format!("the PCIe link of {}", link.whose()),
         },
         (HopSpec::Chipset(_), _) => format!("the uplink of the {}", hop.name),
-        (HopSpec::Device(device), _) if medium::is_virtual(device) => {
+        (HopSpec::Device(device), _) if device.is_virtual() => {
             format!("the virtual disk {}, whose host decides", device.block)
         }
         (_, HopKind::Memory) => "main memory".to_owned(),

@@ -127,7 +127,8 @@ const DEEPEST: usize = 256;
 ///
 /// A bridge on a root bus is a root port, unless all below it is conventional PCI. A bridge below a root port or
 /// downstream port is the upstream port of a switch when it has bridges below it, and these are downstream ports;
-/// without any it leads to conventional PCI.
+/// without any it leads to conventional PCI, unless what is below it has a link: then it is a port beside others, as behind the
+/// bridges that some processors (Loongson's) have on their root bus.
 pub fn role(devices: &BTreeMap<PciAddress, PciDevice>, address: PciAddress) -> Option<PortType> {
     role_within(devices, address, DEEPEST)
 }
@@ -160,7 +161,10 @@ fn role_within(
         (PortType::RootPort | PortType::DownstreamPort, true) if has_ports_below(devices, address) => {
             Some(PortType::UpstreamPort)
         }
-        (PortType::RootPort | PortType::DownstreamPort, true) => Some(PortType::PciBridge),
+        (PortType::RootPort | PortType::DownstreamPort, true) => {
+            let has_link = below(devices, address).any(|device| device.link.is_present());
+            Some(if has_link { PortType::DownstreamPort } else { PortType::PciBridge })
+        }
         (PortType::UpstreamPort, true) => Some(PortType::DownstreamPort),
         // A switch may carry an endpoint (a management function, a DMA engine) beside its downstream ports.
         (PortType::UpstreamPort, false) => Some(PortType::Endpoint),
@@ -297,6 +301,20 @@ mod tests {
         assert_eq!(role(&devices, at("00:1e.0")), None);
         assert_eq!(role(&devices, at("05:00.0")), None);
         assert_eq!(role(&devices, at("06:00.0")), Some(PortType::PciBridge));
+    }
+
+    #[test]
+    fn a_bridge_below_a_bridge_of_the_root_bus_is_a_port_where_a_link_is_below_it() {
+        let bare = || PciDevice { link: LinkEnd::default(), ..closed(BRIDGE, None) };
+        let below = |parent| PciDevice { parent: Some(at(parent)), ..bare() };
+        let devices = tree(&[
+            ("00:1c.0", bare()),
+            ("0a:00.0", below("00:1c.0")),
+            ("0a:01.0", below("00:1c.0")),
+            ("0b:00.0", closed(NVME, Some("0a:00.0"))),
+        ]);
+        assert_eq!(role(&devices, at("0a:00.0")), Some(PortType::DownstreamPort));
+        assert_eq!(role(&devices, at("0b:00.0")), Some(PortType::Endpoint));
     }
 
     #[test]

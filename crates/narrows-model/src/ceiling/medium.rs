@@ -20,20 +20,9 @@ const HARD_DISK: f64 = 285.0;
 /// The slowest hard disks carry this part of what the fastest do.
 const SLOW_DISK: f64 = 0.5;
 
-/// Models of disks that a hypervisor or a provider makes: their names begin so.
-const VIRTUAL_MODELS: &[&str] =
-    &["QEMU", "VBOX", "VMware", "Virtual Disk", "Amazon Elastic Block Store", "PersistentDisk"];
-
-/// Whether a medium is a virtual disk: what carries it is the host's, and not visible from here.
-pub fn is_virtual(device: &DeviceHop) -> bool {
-    let model = device.model.value();
-    device.synthetic.as_deref().is_some_and(|kind| kind.starts_with("virtio"))
-        || model.is_some_and(|model| VIRTUAL_MODELS.iter().any(|known| model.starts_with(known)))
-}
-
 /// The ceilings of a medium.
 pub fn of_device(device: &DeviceHop) -> Ceilings {
-    if is_virtual(device) {
+    if device.is_virtual() {
         return Ceilings::unknown("a virtual disk is as fast as its host lets it be");
     }
     if let Some(synthetic) = &device.synthetic {

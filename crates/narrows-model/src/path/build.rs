@@ -182,6 +182,7 @@ fn targets(machine: &Machine) -> Vec<Target> {
         .chain(mounts)
         .chain(endpoint::lone(machine).into_iter().map(Target::Pci))
         .chain(endpoint::lone_usb(machine))
+        .chain(endpoint::lone_nics(machine))
         .chain(zfs::unmounted(machine))
         .collect()
 }

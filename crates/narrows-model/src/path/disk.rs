@@ -2,6 +2,7 @@
 
 use super::build::Builder;
 use super::graph::{Node, Spread};
+use super::hop::is_virtual_disk;
 use super::{ControllerHop, DeviceHop, Flash, HopId, HopKind, HopSpec, QueueHop, Traffic};
 use narrows_base::catalog;
 use narrows_base::units::BitsPerSec;
@@ -131,7 +132,12 @@ impl Builder<'_> {
     }
 
     fn carrier(&mut self, medium: Node, block: &str, transport: &Transport) {
+        let model = self.machine.block.get(block).and_then(|disk| disk.model.value());
         let interfaces = match transport {
+            // A rate that is made up holds nothing back.
+            Transport::Sata(_) | Transport::Sas(_) if model.is_some_and(|model| is_virtual_disk(model)) => {
+                Vec::new()
+            }
             Transport::Sata(sata) => vec![sata_link(block, sata)],
             Transport::Sas(sas) => std::iter::once(sas_link(block, sas)).chain(expander(sas)).collect(),
             Transport::Usb(usb) => vec![usb_link(block, &usb::complete(&self.machine.usb, usb))],

@@ -72,6 +72,24 @@ pub(super) fn lone_usb(machine: &Machine) -> Vec<Target> {
     lone.map(|device| Target::Usb(device.address)).collect()
 }
 
+/// Interfaces that no PCI function stands for: those that run below what they can, and all where no text tells of anything else.
+pub(super) fn lone_nics(machine: &Machine) -> Vec<Target> {
+    if machine.captured.is_none() {
+        return Vec::new();
+    }
+    let is_alone = machine.block.is_empty() && machine.mounts.is_empty() && machine.pci.is_empty();
+    let used = used_interfaces(machine);
+    let is_lone = |nic: &&Nic| {
+        let has_function = nic.pci.is_some_and(|pci| machine.pci.contains_key(&pci));
+        let is_wire = !nic.is_virtual && nic.speed.value().is_some();
+        is_wire
+            && !has_function
+            && !used.contains(&nic.name.as_str())
+            && (is_alone || nic.is_slow().is_some())
+    };
+    machine.nics.values().filter(is_lone).map(|nic| Target::Nic(nic.name.clone())).collect()
+}
+
 /// Ports that nothing is known below, and of whose link a log tells errors: an empty socket with a bad wire, or a device
 /// that the log does not name.
 fn ports_with_errors(machine: &Machine, above: &BTreeSet<PciAddress>) -> Vec<PciAddress> {
@@ -82,15 +100,20 @@ fn ports_with_errors(machine: &Machine, above: &BTreeSet<PciAddress>) -> Vec<Pci
 /// The functions that a disk hangs on, or an interface that leads to storage.
 fn used(machine: &Machine) -> BTreeSet<PciAddress> {
     let disks = machine.block.values().filter_map(|device| device.transport.function());
+    let names = used_interfaces(machine).into_iter();
+    let nics = names.flat_map(|name| below(machine, name)).filter_map(|nic| nic.pci);
+    disks.chain(nics).collect()
+}
+
+/// The interfaces that lead to storage.
+fn used_interfaces(machine: &Machine) -> Vec<&str> {
     let of_blocks = machine.block.values().filter_map(|device| match &device.transport {
         Transport::NvmeFabric(fabric) => Some(&fabric.remote),
         Transport::Iscsi(remote) => Some(remote),
         _ => None,
     });
     let remotes = of_blocks.chain(machine.mounts.iter().filter_map(|mount| mount.remote.as_ref()));
-    let names = remotes.filter_map(|remote| remote.interface.value());
-    let nics = names.flat_map(|name| below(machine, name)).filter_map(|nic| nic.pci);
-    disks.chain(nics).collect()
+    remotes.filter_map(|remote| remote.interface.value().map(String::as_str)).collect()
 }
 
 /// An interface and those that it is made of.

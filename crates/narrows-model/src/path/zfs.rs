@@ -99,7 +99,7 @@ pub(super) fn pool<'m>(machine: &'m Machine, mount: &Mount) -> Option<&'m ZfsPoo
     machine.zfs.iter().find(|pool| pool.name == name)
 }
 
-/// The pools of a captured machine that no mount is known of, where their devices are known.
+/// The pools of a captured machine that no mount is known of.
 pub(super) fn unmounted(machine: &Machine) -> Vec<Target> {
     if machine.captured.is_none() {
         return Vec::new();
@@ -107,10 +107,7 @@ pub(super) fn unmounted(machine: &Machine) -> Vec<Target> {
     let is_mounted = |name: &str| {
         machine.mounts.iter().any(|mount| mount.fstype == "zfs" && pool_of(&mount.source) == name)
     };
-    let has_devices = |pool: &&ZfsPool| {
-        let mut devices = pool.vdevs.iter().flat_map(|vdev| &vdev.devices);
-        devices.any(|device| machine.block.contains_key(&device.name))
-    };
+    let has_devices = |pool: &&ZfsPool| pool.vdevs.iter().any(|vdev| !vdev.devices.is_empty());
     let pools = machine.zfs.iter().filter(has_devices).filter(|pool| !is_mounted(&pool.name));
     pools.map(|pool| Target::Pool(pool.name.clone())).collect()
 }

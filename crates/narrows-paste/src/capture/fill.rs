@@ -329,7 +329,7 @@ impl Fill for (Connection, Source) {
     fn fill(&mut self, _: Self, _: Than) {}
 }
 
-fill_by_field!(DriveHealth fills { temperature, warning, smart });
+fill_by_field!(DriveHealth fills { temperature, warning, smart, ata });
 
 fill_by_field!(NumaNode fills { cpus, memory, distances, socket } keeps { id });
 
@@ -363,7 +363,7 @@ fill_by_field!(NvmeFabric fills { controller, transport, remote, queues });
 
 fill_by_field!(Remote fills { address, port, interface });
 
-fill_by_field!(Nic fills { speed, duplex, state, mtu, driver, pci, is_virtual } unites { lower } keeps { name });
+fill_by_field!(Nic fills { speed, most_speed, partner_speed, duplex, state, mtu, driver, pci, is_virtual } unites { lower } keeps { name });
 
 fill_by_field!(Mount
     fills { fstype, source, options, root, remote, connections } unites { devices } keeps { point, number });

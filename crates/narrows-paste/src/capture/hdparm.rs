@@ -122,11 +122,12 @@ mod tests {
         for other in [
             "/dev/sda:\n Timing cached reads: 3462 MB in 2.00 seconds = 1731.24 MB/sec\n",
             "Model Number: X\n",
-            // Neither name nor serial number.
-            &DISK.replace("\n/dev/sda:\n", "\n"),
         ] {
             assert!(disk(other).is_none(), "{other}");
         }
+        // Neither name nor serial number.
+        let unnamed = disk(&DISK.replace("\n/dev/sda:\n", "\n")).expect("a disk");
+        assert!(unnamed.name.starts_with("smart/"), "{}", unnamed.name);
     }
 
     proptest! {

@@ -1,4 +1,4 @@
-//! What block devices did while somebody looked: `iostat -x`, text and JSON.
+//! What block devices did while somebody looked: `iostat`, with `-x` and without, text and JSON.
 //!
 //! Of several reports the one counts in which the device was busiest; its numbers stay together. The first is the mean since
 //! the machine started (below the banner with the kernel, and of every JSON document without `-y`): it counts only where it is
@@ -42,7 +42,7 @@ pub fn read(text: &Text) -> Part {
     for (key, seen) in seen {
         let Some((line, load)) = seen.load() else { continue };
         part.machine.loads.insert(key, Fact::known(load, text.source(line)));
-        part.kind = Some("iostat -x");
+        part.kind = Some("iostat");
     }
     part
 }
@@ -77,7 +77,10 @@ fn note(
         return;
     }
     seen.intervals = seen.intervals.saturating_add(1);
-    let weight = |sample: &IostatSample| (sample.busy.unwrap_or_default(), sample.depth.unwrap_or_default());
+    let weight = |sample: &IostatSample| {
+        let rates = [sample.read, sample.write].into_iter().flatten().map(BytesPerSec::get);
+        (sample.busy.unwrap_or_default(), sample.depth.unwrap_or_default(), rates.sum::<f64>())
+    };
     if seen.busiest.as_ref().is_none_or(|(_, known)| weight(&report.1) > weight(known)) {
         seen.busiest = Some(report);
     }
@@ -146,15 +149,18 @@ fn sample_of(
     rate: impl Fn(&str, &str) -> Option<BytesPerSec>,
     busy: Option<f64>,
 ) -> IostatSample {
-    let rate = |direction: &str| {
+    let rate = |direction: &str, plain: &str| {
         let units = ["kB/s", "MB/s", "GB/s", "sec/s"].into_iter();
-        units.filter_map(|unit| rate(&format!("{direction}{unit}"), unit)).next()
+        let extended = units.filter_map(|unit| rate(&format!("{direction}{unit}"), unit)).next();
+        // Without -x sectors are called blocks.
+        let units = [("kB", "kB/s"), ("MB", "MB/s"), ("Blk", "sec/s")].into_iter();
+        extended.or_else(|| units.filter_map(|(name, unit)| rate(&format!("{name}_{plain}/s"), unit)).next())
     };
     // Until sysstat 9.1.2 there was one column for both directions.
     let wait = |direction: &str| millis(count(direction).or_else(|| count("await"))?);
     IostatSample {
-        read: rate("r"),
-        write: rate("w"),
+        read: rate("r", "read"),
+        write: rate("w", "wrtn"),
         read_ios: count("r/s"),
         write_ios: count("w/s"),
         read_wait: wait("r_await"),
@@ -186,10 +192,10 @@ pub(crate) struct IostatReport {
     pub(crate) sample: IostatSample,
 }
 
-/// Every report of a text of `iostat -x`, in its order.
+/// Every report of a text of `iostat`, in its order.
 pub(crate) fn reports(body: &str) -> Vec<IostatReport> {
     let mut found = Vec::new();
-    if !body.contains("%util") {
+    if !body.contains("%util") && !body.contains("_read/s") {
         return found;
     }
     let mut table = IostatTable::default();
@@ -240,7 +246,8 @@ impl<'t> IostatTable<'t> {
             self.begun.clear();
         }
         self.columns.extend(words);
-        self.is_open = !words.contains(&"%util") && self.columns.len() < Self::MOST;
+        let is_plain = words.contains(&"tps") && words.iter().any(|word| word.ends_with("_read/s"));
+        self.is_open = !is_plain && !words.contains(&"%util") && self.columns.len() < Self::MOST;
         true
     }
 
@@ -277,8 +284,8 @@ fn sample(columns: &[&str], words: &[&str]) -> Option<IostatSample> {
             false => of_unit(number, unit),
         }
     };
-    let busy = count("%util")?;
-    Some(sample_of(count, rate, Some(busy)))
+    let sample = sample_of(count, rate, count("%util"));
+    (sample.busy.is_some() || sample.read.is_some()).then_some(sample)
 }
 
 #[cfg(test)]
@@ -340,7 +347,24 @@ mod tests {
         let cut = TEXT.get(..TEXT.len() - 60).expect("longer");
         assert_eq!(loads(cut).keys().collect::<Vec<_>>(), ["sde"]);
         assert_eq!(loads(&TEXT.replace("sde ", "hello there\nsde ")).len(), 2);
-        assert!(loads("Device tps kB_read/s\nsda 1.00 2.00\n").is_empty());
+        assert!(loads("Device tps\nsda 1.00\n").is_empty());
+    }
+
+    #[test]
+    fn without_the_extended_columns_there_are_rates() {
+        let rates = |text: &str| {
+            let loads = loads(text);
+            let load = loads["sdc"].value().expect("known");
+            (load.read.map(BytesPerSec::get), load.write.map(BytesPerSec::get), load.busy, load.since_start)
+        };
+        let banner = "Linux 5.15.167.4 (host)  08/07/26  _x86_64_  (16 CPU)\n\n";
+        let head = "Device             tps    kB_read/s    kB_wrtn/s    kB_dscd/s    kB_read    kB_wrtn    kB_dscd\n";
+        let row = "sdc               0.91         7.00        21.50       100.32    2009225    6139680   28490776\n";
+        assert_eq!(rates(&format!("{banner}{head}{row}")), (Some(7168.0), Some(22_016.0), None, true));
+        let busy = row.replace("        7.00", "   90000.00");
+        assert_eq!(rates(&format!("{banner}{head}{row}{head}{busy}{head}{row}")).0, Some(92_160_000.0));
+        let old = "Device:            tps   Blk_read/s   Blk_wrtn/s   Blk_read   Blk_wrtn\nsdc 4.00 16.00 8.00 100 200\n";
+        assert_eq!(rates(old), (Some(8192.0), Some(4096.0), None, false));
     }
 
     proptest! {

@@ -10,6 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use narrows_base::fact::Fact;
 use narrows_base::units::Lanes;
 use narrows_machine::block::{self, BlockDevice, BlockKind, DmKind, Transport, is_numbered};
+use narrows_machine::nic::Nic;
 use narrows_machine::pci::{PciAddress, PciDevice};
 use narrows_machine::{Machine, cipher};
 
@@ -39,6 +40,7 @@ pub(super) fn join(machine: &mut Machine) {
     storcli::join(machine);
     take_seen_disks(machine);
     take_affinity(machine);
+    take_only_interface(machine);
     inherit(machine);
     rate_ciphers(machine);
 }
@@ -186,6 +188,26 @@ fn take_smart(machine: &mut Machine) {
         if let Some(health) = health {
             machine.health.entry(own).or_insert(health);
         }
+    }
+}
+
+/// What lies behind a network is reached by the only interface that is up, where there is one.
+fn take_only_interface(machine: &mut Machine) {
+    let is_up = |nic: &&Nic| {
+        let is_down = nic.state.value().is_some_and(|state| state == "down");
+        !nic.is_virtual && nic.name != "lo" && !is_down
+    };
+    let mut up = machine.nics.values().filter(is_up);
+    let only = up.next().filter(|nic| nic.speed.value().is_some() && up.next().is_none());
+    let Some((name, source)) = only.map(|nic| (nic.name.clone(), nic.speed.source().clone())) else { return };
+    let of_blocks = machine.block.values_mut().filter_map(|device| match &mut device.transport {
+        Transport::NvmeFabric(fabric) => Some(&mut fabric.remote),
+        Transport::Iscsi(remote) => Some(remote),
+        _ => None,
+    });
+    let of_mounts = machine.mounts.iter_mut().filter_map(|mount| mount.remote.as_mut());
+    for remote in of_blocks.chain(of_mounts).filter(|remote| remote.interface.value().is_none()) {
+        remote.interface = Fact::known(name.clone(), source.as_str());
     }
 }
 

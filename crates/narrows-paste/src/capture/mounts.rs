@@ -1,4 +1,4 @@
-//! What is mounted: `mount`, `/proc/mounts`, `/proc/self/mountinfo`, `findmnt` (tree, list, pairs and JSON) and `df`.
+//! What is mounted: `mount`, `/proc/mounts`, `/proc/self/mountinfo`, `/proc/self/mountstats`, `findmnt` (tree, list, pairs and JSON) and `df`.
 
 use std::collections::BTreeMap;
 
@@ -35,6 +35,9 @@ pub fn read(text: &Text) -> Part {
     // A mount point begins with a slash, whatever the form.
     if body.contains(" /") {
         found.extend(mounts_of_lines(text));
+    }
+    if body.contains(" with fstype ") {
+        found.extend(mounts_of_stats(text));
     }
     let own = found.into_iter().filter(|(_, mount)| is_storage(mount));
     let mounts: Vec<Mount> = own.map(|(line, mount)| complete(mount, &text.source(line))).collect();
@@ -149,6 +152,25 @@ fn mounts_of_lines(text: &Text) -> impl Iterator<Item = (usize, Mount)> {
             of_mount(line).or_else(|| of_mountinfo(line)).or_else(|| of_fstab(line)).or_else(|| of_df(line));
         mount.map(|mount| (number, mount))
     })
+}
+
+/// `/proc/self/mountstats` (kernel `fs/proc_namespace.c`, `show_vfsstat`; `fs/nfs/super.c`, `nfs_show_stats`): `device
+/// nas:/vol mounted on /mnt with fstype nfs4 statvers=1.1`, and the options of an NFS mount on a line of their own.
+fn mounts_of_stats(text: &Text) -> Vec<(usize, Mount)> {
+    let mut found: Vec<(usize, Mount)> = Vec::new();
+    for (number, line) in text.lines() {
+        let line = line.trim();
+        let device = line.strip_prefix("device ").and_then(|rest| rest.split_once(" mounted on "));
+        if let Some((source, rest)) = device
+            && let Some((point, kind)) = rest.split_once(" with fstype ")
+        {
+            let fstype = kind.split_whitespace().next().unwrap_or_default();
+            found.push((number, mount(&unescape(source), &unescape(point), fstype, "")));
+        } else if let (Some(told), Some((_, open))) = (line.strip_prefix("opts:"), found.last_mut()) {
+            open.options = options(told.trim());
+        }
+    }
+    found
 }
 
 /// `/dev/sda2 on / type ext4 (rw,relatime)`.

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use narrows_base::fact::Source;
+use narrows_base::fact::{Fact, Source};
 use narrows_base::units::{BitsPerSec, Bytes, GtPerSec, Lanes};
 use narrows_machine::Machine;
 use narrows_machine::block::is_numbered;
@@ -18,7 +18,7 @@ use super::{Output, Part, Text, read_outputs};
 
 const OUTPUTS: [Output; 5] = [
     ("ip link", &[" mtu "], read_ip),
-    ("ethtool", &["Settings for ", "bus-info:"], read_ethtool),
+    ("ethtool", &["Settings for ", "bus-info:", "ethtool "], read_ethtool),
     ("ibstat", &["Port 1", "Infiniband device", "port 1"], read_ib),
     ("nvidia-smi", &["PCIe Generation", "NVIDIA-SMI"], read_nvidia),
     ("nvidia-smi topo -m", &["CPU Affinity"], |machine, text| read_topology(&mut machine.affinities, text)),
@@ -117,10 +117,31 @@ fn read_ethtool(machine: &mut Machine, text: &Text) -> bool {
     let mut found = false;
     let mut open: Option<String> = None;
     let mut named = text.name().rsplit_once("ethtool_-i_").map(|(_, name)| name.to_owned());
+    // Lists of modes go on in lines without a name.
+    let mut modes: Option<Modes> = None;
     for (number, line) in text.lines() {
         let trimmed = line.trim();
+        let listed = trimmed.split_once(':');
+        modes = match listed.map(|(key, _)| key) {
+            Some("Supported link modes") => Some(Modes::Own),
+            Some("Link partner advertised link modes") => Some(Modes::Partner),
+            Some(_) => None,
+            None => modes,
+        };
+        if let Some(modes) = modes {
+            let list = listed.map_or(trimmed, |(_, list)| list);
+            if let Some(nic) = open.as_ref().and_then(|name| nic(machine, name)) {
+                modes.take(nic, list, &text.source(number));
+            }
+            continue;
+        }
         if let Some(name) = trimmed.strip_prefix("Settings for ").and_then(|name| name.strip_suffix(':')) {
             open = Some(name.to_owned());
+            continue;
+        }
+        // `ethtool eth0 | grep Speed` prints no head.
+        if let Some((_, rest)) = trimmed.split_once("ethtool ").filter(|_| trimmed.contains('|')) {
+            open = rest.split_whitespace().next().filter(|name| !name.starts_with('-')).map(str::to_owned);
             continue;
         }
         if let Some((_, name)) = trimmed.split_once("ethtool -i ") {
@@ -157,6 +178,29 @@ fn read_ethtool(machine: &mut Machine, text: &Text) -> bool {
         found = true;
     }
     found
+}
+
+/// Whose modes a list has.
+#[derive(Debug, Clone, Copy)]
+enum Modes {
+    Own,
+    Partner,
+}
+
+impl Modes {
+    /// Puts down the fastest of `10baseT/Half 1000baseT/Full 25000baseCR/Full`.
+    fn take(self, nic: &mut Nic, list: &str, source: &str) {
+        let fact = match self {
+            Self::Own => &mut nic.most_speed,
+            Self::Partner => &mut nic.partner_speed,
+        };
+        let rates = list.split_whitespace().filter_map(|mode| mode.split_once("base")?.0.parse().ok());
+        let fastest = rates.filter(|rate| (10.0..=1e6).contains(rate)).fold(0.0, f64::max);
+        let fastest = BitsPerSec::from_mbit(fastest);
+        if fastest.get() > fact.get().map_or(0.0, BitsPerSec::get) {
+            *fact = Fact::known(fastest, source);
+        }
+    }
 }
 
 /// `ibstat` and `ibstatus`: ports of InfiniBand and RoCE adapters, by the name of their RDMA device (`mlx5_0`).

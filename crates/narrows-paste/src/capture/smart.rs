@@ -7,6 +7,7 @@
 use narrows_base::units::{Bytes, Celsius};
 use narrows_machine::Machine;
 use narrows_machine::block::{BlockDevice, Queue, Sata, Transport, is_numbered};
+use narrows_machine::health::AtaCounts;
 use serde_json::Value;
 
 use super::device::{device, implied, key_of, known, learn, sata_rate};
@@ -48,11 +49,14 @@ struct SmartDrive {
     temperature: Option<Celsius>,
     /// From this temperature on it warns.
     warning: Option<Celsius>,
+    /// What an ATA drive counts against itself, where its attributes are there.
+    counts: Option<AtaCounts>,
 }
 
 /// The device of `/dev/sda`, or the first namespace of the controller `/dev/nvme0`.
 fn device_in(text: &str) -> Option<String> {
-    let name = key_of(text)?;
+    // As prose has it: "the output of smartctl -a /dev/sda:".
+    let name = key_of(text.trim_end_matches([':', ',', '.', ';', ')']))?;
     Some(if is_numbered(&name, "nvme") { format!("{name}n1") } else { name })
 }
 
@@ -65,13 +69,18 @@ fn put_drive(machine: &mut Machine, drive: SmartDrive) -> Option<()> {
         learn(&mut machine.health.entry(name.clone()).or_default().temperature, drive.temperature, source);
     }
     warns_from(machine, &name, drive.warning, source);
+    if drive.counts.is_some() {
+        learn(&mut machine.health.entry(name).or_default().ata, drive.counts, source);
+    }
     Some(())
 }
 
 /// Puts down what an output says of a drive whose name it may not tell. Returns the key.
 pub(super) fn put_device(machine: &mut Machine, name: Option<String>, said: BlockDevice) -> Option<String> {
-    let unnamed = said.serial.value().map(|serial| format!("smart/{serial}"));
-    let name = name.or(unnamed)?;
+    // People take serial numbers out of what they paste: then the line stands for the drive.
+    let unnamed = said.serial.value().cloned();
+    let unnamed = unnamed.or_else(|| said.model.value().map(|_| said.model.source().to_string()));
+    let name = name.or_else(|| unnamed.map(|unnamed| format!("smart/{unnamed}")))?;
     device(machine, &name).fill(said, Than::Same);
     Some(name)
 }
@@ -102,8 +111,16 @@ fn drives_of_lines(text: &Text) -> Vec<SmartDrive> {
         } else if let Some(drive) = drives.last_mut() {
             match line.split_once(':') {
                 Some((key, value)) if open => take_line(drive, key.trim(), value.trim()),
+                Some((key, value)) if key.starts_with("SMART overall-health self-assessment") => {
+                    drive.counts.get_or_insert_default().is_failing |= value.contains("FAILED");
+                }
                 Some((key, value)) => drive.log.set(key, value),
-                None => drive.temperature = attribute(line).filter(|_| !open).unwrap_or(drive.temperature),
+                None => {
+                    drive.temperature = attribute(line).filter(|_| !open).unwrap_or(drive.temperature);
+                    if let Some((id, raw)) = counted(line).filter(|_| !open) {
+                        drive.counts.get_or_insert_default().take(id, raw);
+                    }
+                }
             }
         }
     }
@@ -160,6 +177,18 @@ fn attribute(line: &str) -> Option<Option<Celsius>> {
     let is_temperature = words.next()? == "194" && words.next()?.starts_with("Temperature_");
     let raw: f64 = words.nth(7)?.parse().ok()?;
     is_temperature.then(|| Some(raw).filter(|degrees| (1.0..200.0).contains(degrees)).map(Celsius::new))
+}
+
+/// The number and raw value of `  5 Reallocated_Sector_Ct 0x0033 200 200 140 Pre-fail Always - 12`, or in the brief form of `-x`,
+/// `  5 Reallocated_Sector_Ct PO--CK 200 200 140 - 12`.
+fn counted(line: &str) -> Option<(u64, u64)> {
+    let words: Vec<&str> = line.split_whitespace().collect();
+    let id: u64 = words.first()?.parse().ok().filter(|id| *id < 256)?;
+    let at = if words.get(2)?.starts_with("0x") { 9 } else { 7 };
+    // Value, worst and threshold have three digits each.
+    let are_attributes = words.get(3..6)?.iter().all(|word| word.len() == 3 || *word == "---");
+    let raw = words.get(at)?.parse().ok().filter(|_| are_attributes)?;
+    Some((id, raw))
 }
 
 /// `1,000,204,886,016 bytes [1.00 TB]`: thousands are separated as the language does.
@@ -245,6 +274,18 @@ fn drive_of_json(document: &Value, source: String) -> SmartDrive {
         },
         ..BlockDevice::default()
     };
+    let passed = at("/smart_status/passed").and_then(Value::as_bool);
+    let table = at("/ata_smart_attributes/table").and_then(Value::as_array);
+    let counts = table.map(|table| {
+        let mut counts = AtaCounts { is_failing: passed == Some(false), ..AtaCounts::default() };
+        let number = |row: &Value, path: &str| row.pointer(path).and_then(Value::as_u64);
+        for row in table {
+            if let Some((id, raw)) = number(row, "/id").zip(number(row, "/raw/value")) {
+                counts.take(id, raw);
+            }
+        }
+        counts
+    });
     SmartDrive {
         source,
         name: name.and_then(device_in),
@@ -253,6 +294,7 @@ fn drive_of_json(document: &Value, source: String) -> SmartDrive {
         temperature: celsius("/temperature/current"),
         // Other drives have a limit of operation only, which is none of throttling.
         warning: celsius("/nvme_composite_temperature_threshold/warning"),
+        counts,
     }
 }
 

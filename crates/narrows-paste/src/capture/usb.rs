@@ -1,4 +1,4 @@
-//! `lsusb`: the tree (`-t`, `-tv`), the list, and descriptors (`-v`), of usbutils 0.8x to 018; the tree of Synology's DSM, and of
+//! `lsusb`: the tree (`-t`, `-tv`), the list, and descriptors (`-v`), of usbutils 0.8x to 018; `usb-devices`; the tree of Synology's DSM, and of
 //! `lsusb.py` of usbutils before 018; and attributes of `/sys/bus/usb/devices` printed with their paths.
 
 use narrows_base::fact::Fact;
@@ -47,6 +47,7 @@ pub fn read(text: &Text) -> Part {
         let source = || text.source(number);
         let taken = take_branch(&mut found, line, source).or_else(|| take_named(&mut found, line, source));
         let taken = taken.or_else(|| take_listed(&mut found, line, source));
+        let taken = taken.or_else(|| take_usb_devices(&mut found, line, source));
         _ = taken.or_else(|| take_attribute(&mut found, line, source));
     }
     if found.devices.is_empty() {
@@ -83,6 +84,44 @@ fn take_identity(device: &mut UsbDevice, text: &str, source: impl Fn() -> String
     if !name.is_empty() && device.product.value().is_none() {
         device.product = Fact::known(name.to_owned(), source());
     }
+}
+
+/// `usb-devices` of usbutils, which prints what the kernel's old `/proc/bus/usb/devices` had:
+/// `T:  Bus=01 Lev=02 Prnt=02 Port=02 Cnt=01 Dev#=  3 Spd=480 MxCh= 0`, then lines of the same device.
+fn take_usb_devices(found: &mut UsbFound, line: &str, source: impl Fn() -> String) -> Option<()> {
+    let (kind, rest) = line.trim_start().split_once(": ")?;
+    let field = |key: &str| {
+        let value = rest.split_once(key)?.1.trim_start();
+        value.split_whitespace().next()
+    };
+    if kind == "T" {
+        let (bus, device) = (field("Bus=")?.parse().ok()?, field("Dev#=")?.parse().ok()?);
+        let speed = field("Spd=").and_then(|speed| speed.parse::<f64>().ok()).filter(|speed| *speed > 0.0);
+        let open = found.open(UsbAddress { bus, device })?;
+        open.speed = known(speed.map(BitsPerSec::from_mbit), source());
+        return Some(());
+    }
+    let device = found.last()?;
+    match kind {
+        "D" => device.version = known(field("Ver=").map(str::to_owned), source()),
+        "P" => {
+            let number = |key| u16::from_str_radix(field(key)?, 16).ok();
+            device.id = known(number("Vendor=").zip(number("ProdID=")), source());
+        }
+        "S" => {
+            let product = rest.trim_start().strip_prefix("Product=")?;
+            device.product = known(Some(product.trim().to_owned()), source());
+        }
+        "I" => {
+            let class = field("Cls=")?.split_once('(')?.1.trim_end_matches(')');
+            if device.class.value().is_none() {
+                device.class = known(Some(class.to_owned()), source());
+                device.driver = known(field("Driver=").map(str::to_owned), source());
+            }
+        }
+        _ => return None,
+    }
+    Some(())
 }
 
 /// No chain of hubs is longer (Universal Serial Bus 3.2 Specification, section 10.1: seven tiers); kernel names stay

@@ -309,6 +309,10 @@ const MOST_MOUNTS: usize = 4096;
 /// What `-H` prints when nothing else is asked for: name, used, available, referenced, mount point.
 const COLUMNS: usize = 5;
 
+/// Columns of `lsblk`, which has names and mount points, too.
+const OF_LSBLK: &[&str] =
+    &["MAJ:MIN", "SIZE", "FSTYPE", "FSVER", "RM", "RO", "TRAN", "MODEL", "UUID", "LABEL"];
+
 /// `zfs list`, whole or `-H` (tabs, no head): where each file system is mounted.
 ///
 /// Every file system with a mount point. Of several at one point only one can be mounted (boot environments): where they
@@ -323,7 +327,8 @@ fn read_datasets(text: &Text) -> Vec<Mount> {
             false => line.split_whitespace().collect(),
         };
         if cells.first() == Some(&"NAME") {
-            column = cells.iter().position(|name| *name == "MOUNTPOINT");
+            let is_lsblk = cells.iter().any(|name| OF_LSBLK.contains(name));
+            column = cells.iter().position(|name| *name == "MOUNTPOINT").filter(|_| !is_lsblk);
             continue;
         }
         let Some(place) = column.or(is_scripted(line).then_some(COLUMNS - 1)) else { continue };

@@ -1,4 +1,4 @@
-//! `iostat -x` and `zpool iostat`: what block devices and pools did beside a result, or by themselves.
+//! `iostat` and `zpool iostat`: what block devices and pools did beside a result, or by themselves.
 
 use narrows_base::units::{BytesPerSec, Iops};
 
@@ -59,7 +59,7 @@ fn busy_median(mut values: Vec<f64>) -> Option<f64> {
     values.get(values.len() / 2).copied().filter(|value| *value > 0.0)
 }
 
-/// `iostat -x` and `iostat -o JSON` beside a result: what block devices did meanwhile. The first report is the mean since the
+/// `iostat` and `iostat -o JSON` beside a result: what block devices did meanwhile. The first report is the mean since the
 /// machine started.
 ///
 /// The devices in a text, in the order in which they appear.
@@ -177,7 +177,7 @@ const MOST_OF_ACTIVITY: usize = 1000;
 /// What is said where the only report is the first.
 const SINCE_START: &str = "the only report is the first: it may be the mean since the start";
 
-/// `iostat -x` and `zpool iostat` by themselves: what devices carried under a load that nobody tells.
+/// `iostat` and `zpool iostat` by themselves: what devices carried under a load that nobody tells.
 ///
 /// Beside the result of a benchmark they are evidence and no results ([`read_iostat`], [`read_zpool`]). The first report
 /// is the mean since the machine started or the pool was imported: of several it is left out, alone it is said what it is.

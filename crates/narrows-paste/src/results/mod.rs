@@ -43,9 +43,11 @@ mod spdk;
 mod stress_ng;
 pub mod surroundings;
 mod sysbench;
+mod tables;
 mod types;
 mod unread;
 mod vdbench;
+mod warp;
 mod windows;
 mod xfs_io;
 mod yabs;
@@ -141,11 +143,14 @@ const PARSERS: &[(Parser, &[&str], Option<&str>)] = &[
     (gdsio::read, &["XferType:"], Some("gdsio of GPUDirect Storage")),
     (fsyncs::read_pg_test_fsync, &["ops/sec"], Some("pg_test_fsync of PostgreSQL")),
     (windows::read_as_ssd, &["AS SSD Benchmark "], Some("AS SSD Benchmark")),
+    (tables::read_tables, &["Result"], Some("PiBenchmarks, and the table of Jeff Geerling's reviews")),
+    (tables::read_iobench, &["effective ms/block"], Some("iobench")),
+    (warp::read, &["Average: "], Some("warp of MinIO")),
     (own::read, &[], Some("what narrows itself saved as JSON (measure, lab, copy)")),
     (
         devices::read_activity,
-        &["%util", "operations"],
-        Some("iostat -x and zpool iostat, where no result stands beside them"),
+        &["%util", "_read/s", "operations"],
+        Some("iostat and zpool iostat, where no result stands beside them"),
     ),
 ];
 

@@ -1,10 +1,14 @@
 //! Remarks of people and states that tools print, which say what else was going on: an array that resynced, how fast
 //! the wire is, how much memory there is.
 
+use std::collections::BTreeSet;
+
+use narrows_base::catalog::catalog;
 use narrows_base::units::{Bytes, BytesPerSec};
 
 use super::Page;
 use super::number::{Base, leading, size};
+use super::surroundings::contains_word;
 
 /// Remarks stand near the beginning; tables of numbers are long.
 const MOST_LINES: usize = 2000;
@@ -30,6 +34,27 @@ fn find<T>(page: &Page<'_>, of: impl Fn(&str) -> Option<T>) -> Option<(T, String
 
 fn is_elsewhen(lower: &str) -> bool {
     ELSEWHEN.iter().any(|word| lower.contains(word))
+}
+
+/// Drives with a link of their own that the text names (`Comment: Samsung 980 PRO 1TB`), by their names in the catalogue.
+pub(super) fn drives(page: &Page<'_>) -> Vec<(String, String)> {
+    let media = catalog().media.iter().filter(|one| one.lanes > 0);
+    let named: Vec<(String, &str)> = media.map(|one| (one.name.to_lowercase(), one.name.as_str())).collect();
+    let makers: BTreeSet<&str> = named.iter().filter_map(|(name, _)| name.split(' ').next()).collect();
+    let mut found: Vec<(String, String)> = Vec::new();
+    for (number, line) in remarks(page) {
+        let lower = line.to_lowercase();
+        if !makers.iter().any(|maker| lower.contains(maker)) {
+            continue;
+        }
+        let on_line = named.iter().filter(|(name, _)| contains_word(&lower, name));
+        // `Samsung 980 PRO` has the name of another drive in it.
+        let longest = on_line.max_by_key(|(name, _)| name.len());
+        if let Some((_, name)) = longest.filter(|(_, name)| found.iter().all(|(known, _)| known != name)) {
+            found.push(((*name).to_owned(), page.source(number)));
+        }
+    }
+    found
 }
 
 /// What an array or pool was busy with: md's `resync = 12.6%` (`Documentation/admin-guide/md.rst`), `zpool status`'s

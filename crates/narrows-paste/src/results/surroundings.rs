@@ -36,6 +36,8 @@ pub struct Surroundings {
     pub wire: Option<(BytesPerSec, String)>,
     /// Limits that were set for a volume, a group of processes or a guest.
     pub caps: Vec<Cap>,
+    /// Drives that are named, by their names in the catalogue, with their sources.
+    pub drives: Vec<(String, String)>,
 }
 
 /// A limit that something was told to keep to.
@@ -166,6 +168,7 @@ impl Surroundings {
         self.arc_hits = self.arc_hits.take().or_else(|| arc_hits(page));
         self.devices.extend(super::devices::read_iostat(page));
         jobs(page, &mut self.jobs);
+        self.drives.extend(remarks::drives(page));
         self.words(page);
     }
 
@@ -273,7 +276,8 @@ const WORDS: &[(Word, &[&str])] = &[
         Word::RemoteStorage,
         &["nfs", "nfsv4", "nfs4", "iscsi", "smb", "samba", "cifs", "nvme-of", "nvme/tcp", "nvmf"],
     ),
-    (Word::Encrypted, &["luks", "dm-crypt", "bitlocker", "veracrypt"]),
+    // `crypt` is a type of `lsblk`.
+    (Word::Encrypted, &["luks", "dm-crypt", "crypt", "bitlocker", "veracrypt"]),
     (
         Word::Nand,
         &[
@@ -339,7 +343,7 @@ fn counts_several(line: &str, mark: &str) -> bool {
 }
 
 /// Whether a mark stands in a line as a word of its own.
-fn contains_word(line: &str, mark: &str) -> bool {
+pub(super) fn contains_word(line: &str, mark: &str) -> bool {
     line.match_indices(mark).take(8).any(|(at, _)| {
         let before = line.get(..at).and_then(|text| text.chars().next_back());
         let after = line.get(at + mark.len()..).and_then(|text| text.chars().next());

@@ -518,7 +518,7 @@ pub enum Tool {
     H2testw,
     /// `t/io_uring` of fio.
     Iouring,
-    /// `iostat -x` by itself: what devices did under a load that is not told.
+    /// `iostat` by itself: what devices did under a load that is not told.
     Iostat,
     /// `zpool iostat` by itself.
     Zpooliostat,
@@ -538,6 +538,10 @@ pub enum Tool {
     Pgtestfsync,
     /// AS SSD Benchmark.
     Asssd,
+    /// iobench, for models that are read from a drive.
+    Iobench,
+    /// warp of MinIO.
+    Warp,
     /// narrows itself: what it saved as JSON.
     Narrows,
 }
@@ -588,6 +592,8 @@ impl Tool {
             Self::Gdsio => "gdsio",
             Self::Pgtestfsync => "pg_test_fsync",
             Self::Asssd => "AS SSD",
+            Self::Iobench => "iobench",
+            Self::Warp => "warp",
             Self::Narrows => "narrows",
         }
     }

@@ -7,7 +7,6 @@ use crate::scene::device_hops;
 use narrows_base::catalog::{Medium, MediumClass, catalog};
 use narrows_base::units::{Bytes, human};
 use narrows_load::preset::{LoadSpec, Work};
-use narrows_model::ceiling::medium::is_virtual;
 use narrows_model::path::{DeviceHop, HopSpec, Path};
 
 /// The most that a run writes to a drive unless it is told otherwise.
@@ -146,7 +145,7 @@ impl Life {
     }
 
     fn of_drive(drive: &DeviceHop, by_usb: bool, by_sas: bool) -> Option<Self> {
-        if is_virtual(drive) || drive.synthetic.is_some() {
+        if drive.is_virtual() || drive.synthetic.is_some() {
             return None;
         }
         let size = drive.size.value().copied().filter(|size| size.get() > 0)?;

@@ -35,7 +35,7 @@ fn failed(context: &Context<'_>, link: &Link<'_>) -> bool {
     link.events(context.machine).any(|event| {
         matches!(
             event.kind,
-            LogKind::NvmeProbeFailed | LogKind::NvmeRemoved | LogKind::NvmeDown | LogKind::NvmeTimeout
+            LogKind::ProbeFailed | LogKind::NvmeRemoved | LogKind::ControllerDown | LogKind::NvmeTimeout
         )
     })
 }
@@ -259,7 +259,7 @@ mod tests {
         assert_eq!(told(10, None), Some(Severity::Fault));
         let record = LogKind::AerError { severity: AerSeverity::Corrected, name: "RxErr" };
         assert_eq!(told(9, Some(record)), Some(Severity::Info), "the record of one of the nine");
-        assert_eq!(told(1, Some(LogKind::NvmeProbeFailed)), Some(Severity::Fault));
+        assert_eq!(told(1, Some(LogKind::ProbeFailed)), Some(Severity::Fault));
         assert_eq!(told(1, Some(LogKind::LinkUp)), Some(Severity::Info));
         assert_eq!(told(0, None), None);
     }

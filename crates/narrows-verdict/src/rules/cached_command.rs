@@ -13,7 +13,7 @@ pub(super) fn by_command(run: &Run<'_>) -> Option<Signs> {
     match run.tool() {
         Tool::Dd | Tool::Copy => of_dd(run),
         Tool::Fio => of_fio(run),
-        Tool::Iozone | Tool::Diskspd | Tool::Xfsio | Tool::Stressng => buffered(run),
+        Tool::Iozone | Tool::Diskspd | Tool::Xfsio | Tool::Stressng | Tool::Iobench => buffered(run),
         Tool::Sysbench | Tool::Fsmark => prepared(run),
         Tool::F3 | Tool::Radosbench => read_back(run),
         Tool::Ior => of_ior(run),

@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 
 use narrows_machine::Machine;
 use narrows_machine::block::{Transport, freebsd_disk};
+use narrows_machine::health::{DriveHealth, SmartLog};
 use narrows_machine::log::{LogEvent, LogKind};
 use narrows_machine::zfs::{ZfsDevice, ZfsPool};
 use narrows_model::path::{Hop, HopSpec};
@@ -33,6 +34,8 @@ pub(super) fn check(context: &Context<'_>) -> Vec<Finding> {
     }
     let failing = of.values().filter(|events| is_fault(events)).count();
     let logged = of.iter().filter_map(|(drive, events)| finding(context, drive, events, failing));
+    let counted = machine.health.iter().filter(|(name, _)| !of.contains_key(whole(name)));
+    let logged = logged.chain(counted.filter_map(|(name, health)| of_health(context, name, health)));
     let hung = machine.log.iter().find(|event| event.kind == LogKind::TaskHung).map(of_tasks);
     let damaged = machine.log.iter().filter(|event| event.kind == LogKind::FileSystemDamaged);
     let damaged = damaged.filter_map(of_file_system);
@@ -40,6 +43,72 @@ pub(super) fn check(context: &Context<'_>) -> Vec<Finding> {
     let silent = silent.filter(|event| drive_of(machine, event).is_none()).filter_map(of_usb_port);
     let others = damaged.chain(hung).chain(silent);
     logged.chain(machine.zfs.iter().filter_map(of_pool)).chain(others).collect()
+}
+
+/// What the SMART data of a drive tells against it, where no log does.
+fn of_health(context: &Context<'_>, name: &str, health: &DriveHealth) -> Option<Finding> {
+    /// A few sectors that were replaced do not make a drive fail: an estimate on the safe side.
+    const FEW_REPLACED: u64 = 50;
+    let drive = whole(name);
+    let mut words: Vec<String> = Vec::new();
+    let mut counts = |count: u64, one: &str, many: &str| match count {
+        0 => {}
+        1 => words.push(format!("1 {one}")),
+        _ => words.push(format!("{count} {many}")),
+    };
+    let ata = health.ata.value().copied().unwrap_or_default();
+    let media = health.smart.value().map_or(0, |log| log.media_errors);
+    counts(
+        ata.pending,
+        "sector that it could not read waits to be written",
+        "sectors that it could not read wait to be written",
+    );
+    counts(ata.uncorrectable, "sector or read was lost", "sectors or reads were lost");
+    counts(media, "unrecovered error of its medium", "unrecovered errors of its medium");
+    counts(ata.reallocated, "sector was replaced by a spare one", "sectors were replaced by spare ones");
+    counts(
+        ata.cable,
+        "transfer over its cable came with errors",
+        "transfers over its cable came with errors",
+    );
+    let mut warnings: Vec<String> =
+        ata.is_failing.then(|| "it expects to fail".to_owned()).into_iter().collect();
+    warnings.extend(health.smart.value().into_iter().flat_map(SmartLog::warnings).map(str::to_owned));
+    let is_certain = !warnings.is_empty();
+    warnings.extend(words);
+    let words = warnings;
+    let is_bad = is_certain || ata.pending + ata.uncorrectable + media > 0 || ata.reallocated >= FEW_REPLACED;
+    if words.is_empty() {
+        return None;
+    }
+    let block = context.machine.block.get(name);
+    let model =
+        block.and_then(|block| block.model.value()).map(|model| format!(" ({model})")).unwrap_or_default();
+    let (who, device) = if drive.starts_with("unnamed") { ("the drive", "DEVICE") } else { (drive, drive) };
+    let summary = format!("The SMART data of {who}{model} has errors: {}.", words.join(", "));
+    let severity = if is_bad { Severity::Fault } else { Severity::Info };
+    let mut hops = context.judged.iter().flat_map(|judged| &judged.subject.path.hops);
+    let found = match hops.find(|hop| is_of(hop, drive)) {
+        Some(hop) => Finding::about(Code::DeviceErrors, severity, hop, summary),
+        None => Finding::on(Code::DeviceErrors, severity, drive, summary),
+    };
+    let source = if health.ata.value().is_some() { health.ata.source() } else { health.smart.source() };
+    let advice = match (is_bad, ata.cable > 0) {
+        (false, true) => format!(
+            "Counts never go back: look whether `sudo smartctl -A /dev/{device}` counts more after a day of work. If it does, use \
+             another cable and another port."
+        ),
+        (false, false) => format!("Look at `sudo smartctl -A /dev/{device}` now and then: a count that grows is a drive that fails."),
+        (true, _) => "Save what matters, and replace the drive. A read of a bad sector is tried again for seconds, and all that \
+                      waits behind it waits, too."
+            .to_owned(),
+    };
+    Some(
+        found
+            .with_confidence(if is_certain { Confidence::High } else { Confidence::Medium })
+            .with_evidence([Evidence::new("what the drive counts", words.join(", "), source.as_str())])
+            .advise(advice),
+    )
 }
 
 /// A file system that is not what it wrote: the drive may have lost it, or memory, a crash, or the file system itself.
@@ -138,8 +207,8 @@ fn in_words(event: &LogEvent) -> Option<String> {
     let number = |what: &str| if count == 1 { format!("1 {what}") } else { format!("{count} {what}s") };
     Some(match &event.kind {
         LogKind::NvmeTimeout => format!("{} timed out", number("command")),
-        LogKind::NvmeDown => times("its controller stopped answering"),
-        LogKind::NvmeProbeFailed => "the kernel gave it up".to_owned(),
+        LogKind::ControllerDown => times("its controller stopped answering"),
+        LogKind::ProbeFailed => "the kernel gave it up".to_owned(),
         LogKind::NvmeRemoved => times("its driver removed it while setting it up"),
         LogKind::SataLimited(megabits) => {
             format!("the kernel lowered its link to {} Gbit/s", f64::from(*megabits) / 1e3)
@@ -162,8 +231,18 @@ fn is_fault(events: &[LogEvent]) -> bool {
         LogKind::SataReset | LogKind::UsbReset | LogKind::CommandFailed => event.count >= FEW_RESETS,
         // As of a drive that is pulled out.
         LogKind::NvmeRemoved => false,
+        LogKind::ProbeFailed => !is_adapter(event),
         _ => true,
     })
+}
+
+fn is_adapter(event: &LogEvent) -> bool {
+    event.device.as_deref().is_some_and(|name| name.starts_with("adapter "))
+}
+
+/// Whether a driver gave an adapter up.
+fn is_given_up(events: &[LogEvent]) -> bool {
+    events.iter().any(|event| event.kind == LogKind::ProbeFailed && is_adapter(event))
 }
 
 /// The drive that an event is about: its kernel name, the controller of an NVMe drive, or the port where no drive is known.
@@ -209,6 +288,10 @@ fn only_disk(machine: &Machine) -> Option<String> {
 /// The drive of a partition, `sda` of `sda1`; of an NVMe drive its controller, `nvme0` of `nvme0n1p3`.
 fn whole(name: &str) -> &str {
     let digits = |c: char| c.is_ascii_digit();
+    // No name of the kernel.
+    if name.contains(' ') {
+        return name;
+    }
     if let Some(rest) = name.strip_prefix("nvme") {
         let number = rest.split('n').next().unwrap_or_default();
         return name.get(.."nvme".len() + number.len()).unwrap_or(name);
@@ -229,7 +312,13 @@ fn finding(context: &Context<'_>, drive: &str, events: &[LogEvent], failing: usi
     let link_errs = machine.log.iter().any(|event| {
         matches!(event.kind, LogKind::AerMessage(_) | LogKind::AerError { .. }) && event.pci == pci
     });
-    if !is_fault(events) || pci.is_some() && link_errs {
+    let severity = match is_fault(events) {
+        true => Severity::Fault,
+        // Both logs of such a failure that are known here were of a kernel's own fault.
+        false if is_given_up(events) => Severity::Info,
+        false => return None,
+    };
+    if pci.is_some() && link_errs {
         return None;
     }
     let mut hops = context.judged.iter().flat_map(|judged| &judged.subject.path.hops);
@@ -247,13 +336,13 @@ fn finding(context: &Context<'_>, drive: &str, events: &[LogEvent], failing: usi
     let summary =
         format!("The log has errors of {port}{drive}{}: {}.", model.unwrap_or_default(), words.join(", "));
     let found = match hop {
-        Some(hop) => Finding::about(Code::DeviceErrors, Severity::Fault, hop, summary),
-        None => Finding::on(Code::DeviceErrors, Severity::Fault, drive, summary),
+        Some(hop) => Finding::about(Code::DeviceErrors, severity, hop, summary),
+        None => Finding::on(Code::DeviceErrors, severity, drive, summary),
     };
     let is_certain = events.iter().any(|event| {
         matches!(
             event.kind,
-            LogKind::NvmeDown | LogKind::NvmeProbeFailed | LogKind::SataNoAnswer | LogKind::SataLimited(_)
+            LogKind::ControllerDown | LogKind::ProbeFailed | LogKind::SataNoAnswer | LogKind::SataLimited(_)
         )
     });
     let evidence =
@@ -283,6 +372,11 @@ fn advice(drive: &str, events: &[LogEvent]) -> String {
     if events.iter().any(|event| matches!(event.kind, LogKind::ServerSilent | LogKind::ConnectionLost)) {
         return "Look at the other end for the same time: whether its drives and its network answered. `ip -s link` and \
                 `ethtool -S` on both ends count lost frames, and `ping -M do -s 8972` tells whether large frames pass."
+            .to_owned();
+    }
+    if drive.starts_with("adapter ") {
+        return "Reseat the adapter, see that air reaches it, and compare its firmware with the vendor's newest. If another kernel \
+                brings it up, it is whole: report the kernel that does not."
             .to_owned();
     }
     if drive.starts_with("nvme") {
@@ -329,7 +423,7 @@ mod tests {
     #[test]
     fn what_leaves_no_healthy_reading_is_a_fault_and_what_starts_and_wakes_bring_is_none() {
         for (device, kind, count) in [
-            ("nvme0", LogKind::NvmeDown, 1),
+            ("nvme0", LogKind::ControllerDown, 1),
             ("nvme0", LogKind::NvmeTimeout, 1),
             ("ata1", LogKind::SataNoAnswer, 3),
             ("ata1", LogKind::SataLimited(1500), 1),
@@ -347,6 +441,34 @@ mod tests {
         assert!(
             silent.is_some_and(|(severity, words)| severity == Severity::Info && words.contains("2 times"))
         );
+    }
+
+    #[test]
+    fn what_a_drive_counts_is_a_fault_where_it_loses_data() {
+        use narrows_base::fact::Fact;
+        use narrows_machine::health::AtaCounts;
+        let told = |counts: AtaCounts| {
+            let health = DriveHealth { ata: Fact::known(counts, "smart.txt:20"), ..DriveHealth::default() };
+            let add = |machine: &mut Machine| _ = machine.health.insert("sda".to_owned(), health);
+            let finding = Sketch::of("/dev/sda").on(add).finding(Code::DeviceErrors)?;
+            Some((finding.severity, finding.summary))
+        };
+        assert_eq!(told(AtaCounts::default()), None);
+        let (severity, summary) =
+            told(AtaCounts { pending: 37, cable: 1, ..AtaCounts::default() }).expect("found");
+        assert_eq!(severity, Severity::Fault);
+        assert!(
+            summary.ends_with("37 sectors that it could not read wait to be written, 1 transfer over its cable came with errors."),
+            "{summary}"
+        );
+        for (counts, severity) in [
+            (AtaCounts { cable: 4211, ..AtaCounts::default() }, Severity::Info),
+            (AtaCounts { reallocated: 2, ..AtaCounts::default() }, Severity::Info),
+            (AtaCounts { reallocated: 3494, ..AtaCounts::default() }, Severity::Fault),
+            (AtaCounts { is_failing: true, ..AtaCounts::default() }, Severity::Fault),
+        ] {
+            assert_eq!(told(counts).map(|found| found.0), Some(severity), "{counts:?}");
+        }
     }
 
     #[test]

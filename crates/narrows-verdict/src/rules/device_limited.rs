@@ -60,7 +60,7 @@ fn summary(case: &Case<'_>, hop: &Hop, limit: &Attribution) -> String {
     let at_most = if is_class && limit.cause == Cause::Smallest { "at most " } else { "" };
     let rate = limit.rate.map(|rate| format!(", {at_most}{rate}")).unwrap_or_default();
     match &hop.spec {
-        HopSpec::Device(device) if medium::is_virtual(device) => {
+        HopSpec::Device(device) if device.is_virtual() => {
             let rate = limit.rate.map_or_else(|| "what it does".to_owned(), |rate| rate.to_string());
             format!("The virtual disk {} delivers {rate}; what carries it is the host's.", device.block)
         }
@@ -250,6 +250,7 @@ mod tests {
             temperature: Fact::known(Celsius::new(degrees), "probe nvme-smart/nvme0"),
             warning: Fact::known(Celsius::new(80.0), "temp1_max"),
             smart: Fact::known(log, "probe nvme-smart/nvme0"),
+            ..DriveHealth::default()
         };
         Condition { drives: BTreeMap::from([("nvme0n1".to_owned(), health)]), ..Condition::default() }
     }

@@ -13,25 +13,37 @@ const FEWEST: u64 = 1000;
 
 /// Marks take the best rate and the best latency of several passes, each by itself.
 const PASSES: f64 = 1.5;
+/// No two passes are so far apart: for most of the time the I/Os of a mark waited for something that its latency does not count.
+const NO_PASSES: f64 = 10.0;
 
 /// Numbers of one result that contradict each other: it was edited, or two parts of it are of different runs.
 pub(super) fn inconsistent_numbers(case: &Case<'_>) -> Option<Finding> {
     derived(case).or_else(|| {
-        case.runs().find_map(|run| {
-            let (severity, mut evidence) = match case.result.tool {
-                Tool::Fio => (Severity::Limit, fio(&run)),
-                Tool::Kdiskmark | Tool::Crystaldiskmark => (Severity::Info, marks(&run)),
-                _ => (Severity::Limit, Vec::new()),
-            };
-            let by_tool = evidence.len();
-            evidence.extend(out_of_order(&run).into_iter().chain(blocks(&run)));
-            let severity = if evidence.len() > by_tool { Severity::Limit } else { severity };
-            let summary = format!("The numbers of the {} contradict each other", run.name());
-            (!evidence.is_empty()).then(|| {
-                inconsistent(case, severity, summary, evidence)
-                    .not_so_when("the tool measured these numbers in different parts of the run")
-            })
-        })
+        let mut found: Vec<Finding> = case.runs().filter_map(|run| contradiction(case, &run)).collect();
+        let worst = found.iter().position(|one| one.severity != Severity::Info).unwrap_or(0);
+        (worst < found.len()).then(|| found.swap_remove(worst))
+    })
+}
+
+/// What of the numbers of a run cannot be so, told by others of them.
+fn contradiction(case: &Case<'_>, run: &Run<'_>) -> Option<Finding> {
+    let (mut severity, mut evidence) = match case.result.tool {
+        Tool::Fio => (Severity::Limit, fio(run)),
+        Tool::Kdiskmark | Tool::Crystaldiskmark => {
+            let stands = apart(run).is_some_and(|(by_rate, latency)| by_rate > NO_PASSES * latency);
+            (if stands { Severity::Limit } else { Severity::Info }, marks(run))
+        }
+        _ => (Severity::Limit, Vec::new()),
+    };
+    let by_tool = evidence.len();
+    evidence.extend(out_of_order(run).into_iter().chain(blocks(run)));
+    if evidence.len() > by_tool {
+        severity = Severity::Limit;
+    }
+    let summary = format!("The numbers of the {} contradict each other", run.name());
+    (!evidence.is_empty()).then(|| {
+        inconsistent(case, severity, summary, evidence)
+            .not_so_when("the tool measured these numbers in different parts of the run")
     })
 }
 
@@ -131,15 +143,17 @@ fn blocks(run: &Run<'_>) -> Option<Evidence> {
         .then(|| run.evidence("I/Os per second × block size, and the rate", format!("{product} and {rate}")))
 }
 
+/// How long an I/O takes by the rate of them and by their latency, in nanoseconds.
+fn apart(run: &Run<'_>) -> Option<(f64, f64)> {
+    let by_rate = run.measured.asked_in_flight()? / run.side.iops?.get() * 1e9;
+    by_rate.is_finite().then_some((by_rate, run.mean()?))
+}
+
 fn marks(run: &Run<'_>) -> Vec<Evidence> {
-    let depth = run.measured.asked_in_flight();
-    let by_little = depth.zip(run.side.iops).map(|(depth, iops)| depth / iops.get() * 1e9);
-    let Some((expected, latency)) = by_little.zip(run.mean()) else { return Vec::new() };
-    if !expected.is_finite() || expected < PASSES * latency && latency < PASSES * expected {
-        return Vec::new();
-    }
-    let value = format!("{} and {}", time(latency), time(expected));
-    vec![run.evidence("latency, and depth ÷ I/Os per second", value)]
+    let differing = apart(run)
+        .filter(|(by_rate, latency)| *by_rate >= PASSES * latency || *latency >= PASSES * by_rate)
+        .map(|(by_rate, latency)| format!("{} and {}", time(latency), time(by_rate)));
+    differing.map(|value| run.evidence("latency, and depth ÷ I/Os per second", value)).into_iter().collect()
 }
 
 /// Zeros were written, or addresses were read that hold nothing: storage does less work for both.
@@ -361,6 +375,22 @@ mod tests {
         };
         // 12 500 a second at a depth of 1: 80 µs each.
         assert!(!found(80_000.0) && found(120_000.0));
+    }
+
+    #[test]
+    fn a_mark_whose_ios_stood_still_for_most_of_the_time_is_not_trusted() {
+        let severity = |latency: &str| {
+            let row =
+                format!("Random       4 KiB (Q=  1, T= 1):     0.960 MB/s [    240.0 IOPS] < {latency} us>");
+            let text = format!("KDiskMark (3.2.0): https://github.com/JonMagon/KDiskMark\n[Write]\n{row}\n");
+            let verdict = verdicts(&text).remove(0);
+            let found = verdict.findings.iter().find(|one| one.code == Code::InconsistentNumbers);
+            found.map(|one| one.severity)
+        };
+        // 240 a second are 4167 µs for each.
+        assert_eq!(severity("4100.00"), None);
+        assert_eq!(severity("1500.00"), Some(Severity::Info));
+        assert_eq!(severity("50.96"), Some(Severity::Limit));
     }
 
     #[test]

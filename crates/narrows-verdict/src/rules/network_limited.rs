@@ -1,6 +1,6 @@
 //! Networks: a wire that is the bottleneck, and a network card whose slot is narrower than its wires.
 
-use narrows_base::units::{Bytes, BytesPerSec, Nanos, human};
+use narrows_base::units::{BitsPerSec, Bytes, BytesPerSec, Nanos, human};
 use narrows_machine::pci::PciAddress;
 use narrows_model::ceiling::Direction;
 use narrows_model::path::{Hop, HopKind, HopSpec, NetworkHop, Target};
@@ -22,8 +22,9 @@ const JUMBO: Bytes = Bytes::new(8000);
 /// A `limit` where a run shows it. By arithmetic alone it is `info`: what the server can do is not known.
 pub(super) fn of_hop(judged: &Judged<'_>, index: usize, hop: &Hop) -> Option<Finding> {
     let (_, limit) = judged.limited_by(index).next()?;
-    // A card that stands for itself leads to no server: that it carries what its wire does is no finding.
-    let is_wire = hop.kind() == HopKind::Network && !matches!(judged.subject.path.asked, Target::Pci(_));
+    // A card or interface that stands for itself leads to no server: that it carries what its wire does is no finding.
+    let is_alone = matches!(judged.subject.path.asked, Target::Pci(_) | Target::Nic(_));
+    let is_wire = hop.kind() == HopKind::Network && !is_alone;
     is_wire.then(|| {
         limit
             .finding(Code::NetworkLimited, limit.severity(), hop, summary(hop, limit))
@@ -56,6 +57,52 @@ fn advice(judged: &Judged<'_>, index: usize, hop: &Hop) -> Vec<Advice> {
     advice
 }
 
+/// From here on a wire is often as fast as the network was bought, in bit/s; below it something is wrong.
+const GIGABIT: f64 = 1e9;
+
+/// Interfaces that run below what their hardware can do: the other end, the cable, or a setting.
+pub(super) fn of_machine(context: &Context<'_>) -> Vec<Finding> {
+    let slow = context.machine.nics.values().filter_map(|nic| Some((nic, nic.is_slow()?)));
+    slow.map(|(nic, (speed, most))| {
+        let partner = nic.partner_speed.value();
+        let (other_end, advice) = match partner {
+            Some(partner) if *partner <= speed => (
+                "; the other end offers no more",
+                format!("Use a port of {most} at the other end: a switch, a router or a dock."),
+            ),
+            Some(_) => (
+                ", as the other end could",
+                format!("Replace the cable: {most} takes all its pairs, and a plug that is worn loses one. Then try another port."),
+            ),
+            None => (
+                "",
+                format!("Look what the other end can do. If it can do {most}, replace the cable, then try another port."),
+            ),
+        };
+        let is_short = speed.get() < GIGABIT && most.get() >= GIGABIT;
+        let severity = match (is_short, partner.is_some_and(|partner| *partner <= speed)) {
+            (true, false) => Severity::Fault,
+            (true, true) => Severity::Limit,
+            (false, _) if partner.is_some_and(|partner| *partner > speed) => Severity::Fault,
+            (false, _) => Severity::Info,
+        };
+        let summary = format!("The interface {} runs at {speed} and can do {most}{other_end}.", nic.name);
+        let mut hops = context.judged.iter().flat_map(|judged| &judged.subject.path.hops);
+        let is_of = |hop: &&Hop| matches!(&hop.spec, HopSpec::Network(network) if network.interface == nic.name);
+        let found = match hops.find(is_of) {
+            Some(hop) => Finding::about(Code::NetworkLimited, severity, hop, summary),
+            None => Finding::on(Code::NetworkLimited, severity, nic.name.clone(), summary),
+        };
+        found
+            .with_confidence(if partner.is_some() { Confidence::High } else { Confidence::Medium })
+            .seen_fact("rate", &nic.speed)
+            .seen_fact("fastest mode of the interface", &nic.most_speed)
+            .seen_known("fastest mode that the other end offers", &nic.partner_speed)
+            .advise(advice)
+    })
+    .collect()
+}
+
 /// Wires, in bytes per second: 1, 2.5, 10, 25, 40, 56, 100, 200 and 400 Gbit/s.
 const WIRES: [f64; 9] = [0.125e9, 0.3125e9, 1.25e9, 3.125e9, 5e9, 7e9, 12.5e9, 25e9, 50e9];
 
@@ -71,7 +118,10 @@ const LONGEST_CACHED: Nanos = Nanos::from_millis(30_000);
 
 /// The network is the bottleneck: the rate is that of a wire, or what the server does locally is much more.
 pub(super) fn of_result(case: &result::Case<'_>) -> Option<Finding> {
-    let full = full_wire(case).or_else(|| full_clients(case)).or_else(|| full_wire_of_ceph(case));
+    let full = wire_alone(case)
+        .or_else(|| full_wire(case))
+        .or_else(|| full_clients(case))
+        .or_else(|| full_wire_of_ceph(case));
     full.or_else(|| slower_than_local(case))
 }
 
@@ -100,6 +150,23 @@ pub(super) fn share_of_wire(run: &Run<'_>) -> Option<(f64, BytesPerSec)> {
     };
     let share = run.rate().get() / wire.get();
     SHARE_OF_WIRE.contains(&share).then_some((share, wire))
+}
+
+/// A network that was measured by itself, at the rate of a wire.
+fn wire_alone(case: &result::Case<'_>) -> Option<Finding> {
+    let mut all = case.result.measurements.iter();
+    let (measured, rate) = all.find_map(|one| Some((one, one.network.as_ref()?.bytes_per_second)))?;
+    let wire = wire_of(std::iter::once(rate))?;
+    let bits = BitsPerSec::new(wire.get() * 8.0);
+    let share = human::percent(rate.get() / wire.get());
+    let summary = format!("The network carried {share} of {bits}: as much as a wire of that rate does");
+    Some(
+        case.finding(Code::NetworkLimited, Severity::Info, summary)
+            .with_evidence([case.evidence(measured, "rate", rate)])
+            .not_so_when("the wire is faster, which `ethtool INTERFACE` of both ends shows")
+            .advise("compare it with the rate of both interfaces (`ethtool INTERFACE`) and of the switch between them")
+            .with_confidence(Confidence::Medium),
+    )
 }
 
 fn full_wire(case: &result::Case<'_>) -> Option<Finding> {
@@ -262,6 +329,7 @@ fn wires_of(
 mod tests {
     use narrows_base::fact::Fact;
     use narrows_base::units::BitsPerSec;
+    use narrows_machine::Machine;
     use narrows_machine::block::Remote;
     use narrows_machine::nic::Nic;
     use narrows_model::path::NetworkHop;
@@ -289,6 +357,51 @@ mod tests {
         assert_eq!(
             network_limited_path(1238.0, 9000).finding(Code::NetworkLimited).map(|f| f.advice.len()),
             Some(1)
+        );
+    }
+
+    #[test]
+    fn a_network_at_the_rate_of_a_wire_is_said_to_fill_it() {
+        let told = |megabits: &str| {
+            let row = format!(
+                "[  5]   0.00-10.00  sec  1.10 GBytes   {megabits} Mbits/sec                  receiver\n"
+            );
+            codes(&verdicts(&row).remove(0)).contains(&Code::NetworkLimited)
+        };
+        assert!(told("941") && !told("700"));
+    }
+
+    #[test]
+    fn an_interface_below_what_it_can_do_is_told_with_what_the_other_end_offers() {
+        let told = |speed: f64, most: f64, partner: Option<f64>| {
+            let rate = |mbit: f64| Fact::known(BitsPerSec::from_mbit(mbit), "ethtool.txt:9");
+            let nic = Nic {
+                name: "eth0".to_owned(),
+                speed: rate(speed),
+                most_speed: rate(most),
+                partner_speed: partner.map(rate).unwrap_or_default(),
+                ..Nic::default()
+            };
+            let add = |machine: &mut Machine| _ = machine.nics.insert("eth0".to_owned(), nic);
+            let finding = Sketch::of("/dev/sda").on(add).finding(Code::NetworkLimited)?;
+            Some((finding.severity, finding.summary))
+        };
+        assert_eq!(told(1000.0, 1000.0, None), None);
+        for (speed, most, partner, severity) in [
+            (100.0, 1000.0, None, Severity::Fault),
+            (100.0, 1000.0, Some(1000.0), Severity::Fault),
+            (100.0, 1000.0, Some(100.0), Severity::Limit),
+            (1000.0, 2500.0, None, Severity::Info),
+            (1000.0, 2500.0, Some(1000.0), Severity::Info),
+            (1000.0, 10_000.0, Some(10_000.0), Severity::Fault),
+        ] {
+            let found = told(speed, most, partner).map(|found| found.0);
+            assert_eq!(found, Some(severity), "{speed} of {most}, {partner:?}");
+        }
+        let (_, summary) = told(100.0, 1000.0, Some(100.0)).expect("found");
+        assert_eq!(
+            summary,
+            "The interface eth0 runs at 100 Mbit/s and can do 1 Gbit/s; the other end offers no more."
         );
     }
 

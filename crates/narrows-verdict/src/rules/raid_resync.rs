@@ -3,6 +3,7 @@
 use narrows_base::units::{BytesPerSec, Nanos, human};
 use narrows_base::workload::Pattern;
 use narrows_machine::block::BlockKind;
+use narrows_machine::captured::DeviceLoad;
 use narrows_model::ceiling::{Basis, Direction, Limit};
 use narrows_model::path::{Hop, HopKind, HopSpec, RaidHop, RaidLevel};
 use narrows_paste::results::{Imported, Measured, Tool};
@@ -55,7 +56,9 @@ pub(super) fn of_hop(judged: &Judged<'_>, index: usize, hop: &Hop) -> Option<Fin
     let (cause_evidence, cause_advice) =
         cause.map_or((None, None), |(evidence, advice)| (Some(evidence), advice));
     let effect = if limit.is_some() { "; it limits this path" } else { "" };
-    let summary = format!("/dev/{} is busy with a {action}{speed}{done}{left}{effect}.", raid.block);
+    // `recover` is no noun.
+    let what = if action == "recover" { "recovery" } else { action.as_str() };
+    let summary = format!("/dev/{} is busy with a {what}{speed}{done}{left}{effect}.", raid.block);
     Some(
             Finding::about(Code::RaidResync, severity, hop, summary)
                 .seen_fact("sync action", &raid.md.sync_action)
@@ -267,6 +270,64 @@ pub(super) fn raid_slow_member(_context: &Context<'_>, judged: &Judged<'_>) -> V
     by_arithmetic(judged)
 }
 
+/// One of several disks with the same load that works all the time while the others wait: `iostat` beside an array or a pool shows it.
+pub(super) fn slow_among_alike(context: &Context<'_>) -> Vec<Finding> {
+    /// The loads are as much alike.
+    const SAME: std::ops::RangeInclusive<f64> = 0.67..=1.5;
+    /// It waits so many times as long as the slowest of the others.
+    const SLOWER: f64 = 4.0;
+    /// It is busy, and the others have room.
+    const BUSY: f64 = 0.8;
+    let is_whole = |name: &str| {
+        let block = context.machine.block.get(name);
+        block.is_some_and(|block| block.partition_of.is_none() && matches!(block.kind, BlockKind::Disk))
+    };
+    let loads = || context.machine.loads.iter().filter(|(name, _)| is_whole(name));
+    let found = [Direction::Write, Direction::Read].into_iter().find_map(|direction| {
+        let of = |load: &DeviceLoad| match direction {
+            Direction::Write => (load.write, load.write_wait),
+            Direction::Read => (load.read, load.read_wait),
+        };
+        let all = loads().filter_map(|(name, fact)| {
+            let load = fact.value()?;
+            let (rate, wait) = of(load);
+            Some((name, rate?.get(), wait?.get() as f64, load.busy?, fact.source()))
+        });
+        let mut all: Vec<_> = all.filter(|(_, rate, ..)| *rate > 0.0).collect();
+        all.sort_by(|a, b| b.2.total_cmp(&a.2));
+        let (slow, others) = all.split_first().filter(|(_, others)| others.len() >= 2)?;
+        let is_alike = others.iter().all(|one| SAME.contains(&(one.1 / slow.1)));
+        let next = others.first()?;
+        let has_room = others.iter().all(|one| one.3 < BUSY * slow.3);
+        let is_slow = slow.2 > SLOWER * next.2 && slow.3 >= BUSY && has_room && is_alike;
+        is_slow.then(|| (direction, slow.0, slow.2, next.2, others.len(), slow.4.clone()))
+    });
+    let Some((direction, name, wait, next, others, source)) = found else { return Vec::new() };
+    let what = if direction == Direction::Write { "write" } else { "read" };
+    let time = |nanos: f64| Nanos::new(nanos as u64);
+    let summary = format!(
+        "{name} takes {} for a {what}, and {others} others with the same load at most {}: what waits for all of them waits for {name}.",
+        time(wait),
+        time(next)
+    );
+    let mut hops = context.judged.iter().flat_map(|judged| &judged.subject.path.hops);
+    let is_of = |hop: &&Hop| matches!(&hop.spec, HopSpec::Device(device) if device.block == *name);
+    let found = match hops.find(is_of) {
+        Some(hop) => Finding::about(Code::RaidSlowMember, Severity::Fault, hop, summary),
+        None => Finding::on(Code::RaidSlowMember, Severity::Fault, name.as_str(), summary),
+    };
+    vec![
+        found
+            .with_confidence(Confidence::Medium)
+            .seen(format!("time of a {what} of {name}"), time(wait), source.as_str())
+            .seen("longest of the others", time(next), source.as_str())
+            .advise(format!(
+                "Look at `sudo smartctl -x /dev/{name}`: sectors that are read again, a link below its siblings', heat; and whether \
+                 it is of another model (drives with shingled tracks write so)."
+            )),
+    ]
+}
+
 fn finding(hop: &Hop, summary: String, gain: Option<BytesPerSec>) -> Finding {
     Finding::about(Code::RaidSlowMember, Severity::Fault, hop, summary)
         .advise(
@@ -318,6 +379,30 @@ mod tests {
             }
         });
         path.finding(Code::RaidResync).map(|finding| finding.severity)
+    }
+
+    #[test]
+    fn one_disk_that_is_slow_with_the_load_of_the_others_is_named() {
+        let told = |waits: [u64; 3], busy: [f64; 3]| {
+            let add = |machine: &mut narrows_machine::Machine| {
+                for (at, name) in ["sda", "sdb", "sdc"].into_iter().enumerate() {
+                    let load = DeviceLoad {
+                        busy: Some(busy[at]),
+                        write: Some(BytesPerSec::from_mb(20.0 + at as f64)),
+                        write_wait: Some(Nanos::from_millis(waits[at])),
+                        ..DeviceLoad::default()
+                    };
+                    machine.block.entry(name.to_owned()).or_default();
+                    machine.loads.insert(name.to_owned(), Fact::known(load, "iostat.txt:2"));
+                }
+            };
+            let finding = Sketch::of("/dev/sdx").on(add).finding(Code::RaidSlowMember);
+            finding.map(|finding| finding.summary)
+        };
+        let summary = told([95, 8, 9], [1.0, 0.4, 0.41]).expect("sda is slow");
+        assert!(summary.starts_with("sda takes 95 ms for a write, and 2 others"), "{summary}");
+        assert_eq!(told([12, 8, 9], [1.0, 0.4, 0.41]), None);
+        assert_eq!(told([95, 8, 9], [1.0, 0.95, 0.41]), None);
     }
 
     #[test]

@@ -4,13 +4,17 @@
 //! narrower than what hangs behind it, else `info`: a x8 adapter with two hard disks loses nothing in a x4 slot, and
 //! whether a network card does is not known where no text tells what its wires carry.
 
+use narrows_base::catalog::catalog;
 use narrows_base::fact::Fact;
-use narrows_base::units::{GtPerSec, Lanes};
+use narrows_base::units::{Bytes, BytesPerSec, GtPerSec, Lanes};
 use narrows_machine::dmi::Slot;
 use narrows_machine::pci::Downgraded;
+use narrows_model::ceiling::pcie::{device_to_host, raw};
 use narrows_model::path::LinkPort;
+use narrows_paste::results::Op;
 
 use super::need::{self, Need};
+use super::result::{Case, Run};
 use super::{Context, Judged};
 use crate::counterfactual;
 use crate::finding::{Advice, Code, Confidence, Evidence, Finding, Severity};
@@ -24,6 +28,62 @@ pub(super) fn of_link(context: &Context<'_>, judged: &Judged<'_>, link: &Link<'_
     check_link(context, judged, link)
         .or_else(|| said_to_be_less(judged, link))
         .or_else(|| one_lane(context, judged, link))
+}
+
+/// A drive that the text names reads at the rate of a narrower link than its own: people often show the benchmark alone.
+pub(super) fn of_result(case: &Case<'_>) -> Option<Finding> {
+    /// Firmware sets payloads of 256 bytes most often.
+    const PAYLOAD: Bytes = Bytes::new(256);
+    /// Benchmarks get nearly all of a link that limits.
+    const FILLED: std::ops::RangeInclusive<f64> = 0.9..=1.02;
+    /// A drive that is full, old or small may be slower than published by as much.
+    const MUCH_SLOWER: f64 = 0.75;
+    let [(name, source)] = case.around.drives.as_slice() else { return None };
+    let drive = catalog().media.iter().find(|medium| medium.name == *name)?;
+    let own = raw(GtPerSec::from_pcie_generation(drive.generation)?, Lanes::new(drive.lanes))?;
+    let is_whole = |run: &Run<'_>| {
+        let work = &run.measured.work;
+        let is_large = work.block_size.is_none_or(|size| size >= Bytes::from_kib(128));
+        run.op == Op::Read
+            && !run.is_random()
+            && is_large
+            && !run.measured.memory_only
+            && work.direct != Some(false)
+    };
+    let rates = case.runs().filter(is_whole).map(|run| (run.rate(), run.source()));
+    let (rate, place) = rates.max_by(|a, b| a.0.get().total_cmp(&b.0.get()))?;
+    let published = BytesPerSec::from_mb(drive.read_megabytes_per_second);
+    if rate.get() > MUCH_SLOWER * published.get() {
+        return None;
+    }
+    let links = (1..=drive.generation).flat_map(|generation| [1, 2, 4].map(|lanes| (generation, lanes)));
+    let fits = |(generation, lanes): &(u8, u8)| {
+        let speed = GtPerSec::from_pcie_generation(*generation);
+        let link = speed.and_then(|speed| raw(speed, Lanes::new(*lanes)));
+        link.is_some_and(|link| {
+            link.get() < 0.9 * own.get()
+                && FILLED.contains(&(rate.get() / device_to_host(link, PAYLOAD).get()))
+        })
+    };
+    let links: Vec<String> =
+        links.filter(fits).map(|(generation, lanes)| format!("{generation}.0 x{lanes}")).collect();
+    if links.is_empty() {
+        return None;
+    }
+    let summary = format!(
+        "{name} is published with {published}, and {rate} were read: as much as a PCIe link of {} carries. Its own is {}.0 x{}",
+        links.join(" or "),
+        drive.generation,
+        drive.lanes
+    );
+    Some(
+        case.finding(Code::SlotLimited, Severity::Info, summary)
+            .seen("drive that the text names", name, source)
+            .seen("fastest sequential read", rate, place)
+            .not_so_when("the link runs as the drive can (LnkSta of `sudo lspci -vv`; Transfer Mode of CrystalDiskInfo)")
+            .advise("look at its link: `sudo lspci -vv`, or CrystalDiskInfo under Windows; a slot with fewer lanes or an older generation holds it")
+            .with_confidence(Confidence::Low),
+    )
 }
 
 /// An NVMe drive on one lane, where no text tells what it can use: drives have two or four (PCI Express M.2 Specification 4.0,
@@ -225,6 +285,22 @@ mod tests {
 
     fn found(link: LinkHop) -> Option<Finding> {
         Sketch::drive(link).finding(Code::SlotLimited)
+    }
+
+    #[test]
+    fn a_drive_that_the_text_names_reads_at_the_rate_of_a_narrower_link() {
+        let told = |rate: &str, comment: &str| {
+            let row = format!("  SEQ    1MiB (Q=  8, T= 1):  {rate} MB/s [   1661.8 IOPS] <  4806.33 us>");
+            let text = format!(
+                "CrystalDiskMark 8.0.4 x64 (C) 2007-2021 hiyohiyo\n[Read]\n{row}\nComment: {comment}\n"
+            );
+            let all = crate::results::testing::verdicts(&text).remove(0).findings;
+            all.into_iter().find(|one| one.code == Code::SlotLimited).map(|one| one.summary)
+        };
+        let summary = told("1742.512", "Samsung 980 PRO 1TB").expect("found");
+        assert!(summary.contains("2.0 x4 or 3.0 x2"), "{summary}");
+        assert_eq!(told("6900.000", "Samsung 980 PRO 1TB"), None);
+        assert_eq!(told("1742.512", "my drive"), None);
     }
 
     #[test]

@@ -14,8 +14,9 @@ use narrows_paste::results::{Durability, Op, Percentile, Tool};
 /// Limits that volumes are sold with, in I/Os per second.
 const SOLD_IOPS: [f64; 9] = [100.0, 500.0, 1000.0, 3000.0, 5000.0, 7500.0, 16_000.0, 20_000.0, 64_000.0];
 
-const THROTTLE_CHECKS: [fn(&Run<'_>) -> Option<Signs>; 7] = [
+const THROTTLE_CHECKS: [fn(&Run<'_>) -> Option<Signs>; 8] = [
     both_ways,
+    paced,
     even_and_slow,
     round_and_even,
     alike_on_every_host,
@@ -136,6 +137,28 @@ fn both_ways(run: &Run<'_>) -> Option<Signs> {
         let both = format!("{} and {}", human::count(read), human::count(write));
         let signs = run.signs().seen("reads and writes per second", both).with_confidence(Confidence::High);
         signs.seen("a limit that volumes are sold with", human::count(limit))
+    })
+}
+
+/// The job let time pass between its I/Os (fio `rate_iops`, `thinktime`): at a round rate, as even as a clock, and with less in
+/// flight than was asked for.
+fn paced(run: &Run<'_>) -> Option<Signs> {
+    const EVEN: f64 = 0.005;
+    /// By chance one rate in ten is as near to a multiple of 500.
+    const NEAR: f64 = 0.0005;
+    /// A job that waits for nothing else has nearly all in flight that was asked for.
+    const BUSY: f64 = 0.7;
+    let rate = run.side.ios? as f64 / run.side.elapsed_ns?.as_secs_f64();
+    let spread = run.side.spread?.relative().filter(|spread| *spread < EVEN)?;
+    let asked = run.measured.asked_in_flight()?;
+    let in_flight = run.mean()? * 1e-9 * rate;
+    let round = (rate / 500.0).round() * 500.0;
+    (round >= 1000.0 && (rate / round - 1.0).abs() < NEAR && in_flight < BUSY * asked).then(|| {
+        let value = format!("{in_flight:.2} of {}", human::count(asked));
+        run.signs()
+            .seen("a round rate of I/Os per second", human::count(round))
+            .seen("standard deviation of the rate", of_the_mean(spread))
+            .seen("I/Os in flight by rate × mean latency, and asked for", value)
     })
 }
 
@@ -285,6 +308,20 @@ mod tests {
         result.measurements[0].work.held_to = Some("rate_iops=500".to_owned());
         let verdict = verdict_of(&result, &Surroundings::default());
         assert!(!verdict.trusted && codes(&verdict).contains(&Code::Throttled));
+    }
+
+    #[test]
+    fn a_job_that_waits_between_its_ios_paces_itself() {
+        use crate::results::testing::with_latency;
+        let found = |nanos: f64, deviation: f64| {
+            let mut result = with_latency(fio_read("randread", 60), nanos);
+            let side = result.measurements[0].read.as_mut().expect("reads");
+            side.spread = Some(Spread { mean: 12_500.0, deviation, samples: Some(120) });
+            codes(&verdict_of(&result, &Surroundings::default())).contains(&Code::Throttled)
+        };
+        // 12,500 a second are 80 µs for each.
+        assert!(found(20_000.0, 12.0));
+        assert!(!found(79_000.0, 12.0) && !found(20_000.0, 400.0));
     }
 
     #[test]

@@ -101,12 +101,24 @@ fn severity(case: &result::Case<'_>) -> Option<Severity> {
         Tool::Dbench | Tool::Iperf3 | Tool::Mdtest => Severity::Info,
         // One request at a time, or memory and processors: a few seconds are enough where their samples agree.
         Tool::Ioping | Tool::Iouring if is_known(case) => Severity::Info,
+        Tool::Fio if is_latency_of_reads(case) && is_known(case) => Severity::Info,
         Tool::Ioping | Tool::Iouring | Tool::Radosbench | Tool::Benchsh | Tool::Nench => Severity::Limit,
         Tool::Sysbench | Tool::F3 | Tool::H2testw | Tool::Fsmark | Tool::Spdk | Tool::Gdsio => {
             Severity::Limit
         }
         Tool::Fio | Tool::Dd | Tool::Diskspd | Tool::Iozone | Tool::Vdbench => Severity::Limit,
         Tool::Narrows | Tool::Rbdbench | Tool::Xfsio | Tool::Stressng => Severity::Limit,
+        Tool::Iobench | Tool::Warp => Severity::Limit,
+    })
+}
+
+/// Whether a run read one block at a time, past the page cache, for long enough to tell how long a read takes.
+fn is_latency_of_reads(case: &result::Case<'_>) -> bool {
+    const ENOUGH: Nanos = Nanos::from_millis(9_500);
+    case.runs().all(|run| {
+        let is_one = run.op == Op::Read && run.measured.asked_in_flight() == Some(1.0);
+        let is_direct = run.measured.work.direct == Some(true);
+        is_one && is_direct && elapsed(run.side).is_some_and(|elapsed| elapsed >= ENOUGH)
     })
 }
 

@@ -7,6 +7,8 @@ pub use spec::{
     QueueHop, RaidHop, RaidLevel, SocketHop, UplinkHop, VolumeHop, VolumeLayout, ZfsHop, ZfsLayout,
 };
 
+pub(super) use spec::is_virtual_disk;
+
 use std::fmt;
 
 use narrows_base::fact::Fact;

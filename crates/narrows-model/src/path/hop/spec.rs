@@ -129,6 +129,21 @@ pub struct DeviceHop {
     pub synthetic: Option<String>,
 }
 
+impl DeviceHop {
+    /// Whether it is a virtual disk: what carries it is the host's, and not visible from here.
+    pub fn is_virtual(&self) -> bool {
+        self.synthetic.as_deref().is_some_and(|kind| kind.starts_with("virtio"))
+            || self.model.value().is_some_and(|model| is_virtual_disk(model))
+    }
+}
+
+/// Whether a model is that of a disk which a hypervisor or a provider makes.
+pub(in crate::path) fn is_virtual_disk(model: &str) -> bool {
+    const BEGINNINGS: [&str; 6] =
+        ["QEMU", "VBOX", "VMware", "Virtual Disk", "Amazon Elastic Block Store", "PersistentDisk"];
+    BEGINNINGS.iter().any(|beginning| model.starts_with(beginning))
+}
+
 /// Flash that is bought by its size and not by its rate.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Flash {

@@ -485,6 +485,16 @@ fn a_chipset_that_a_hypervisor_imitates_has_no_uplink() {
 }
 
 #[test]
+fn the_link_of_a_virtual_disk_holds_nothing_back() {
+    let mut machine = x99();
+    let has_link =
+        |machine: &Machine| path(machine, &to("sda")).expect("is there").of_kind(HopKind::Sata).count() == 1;
+    assert!(has_link(&machine));
+    machine.block.get_mut("sda").expect("is there").model = text("VBOX HARDDISK");
+    assert!(!has_link(&machine));
+}
+
+#[test]
 fn network_functions_inside_a_chipset_are_no_wire_and_its_own_uplink_is() {
     let mut machine = Machine::default();
     let least = Some([1, 1, 1, 1]);

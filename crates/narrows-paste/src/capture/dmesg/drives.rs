@@ -41,10 +41,10 @@ fn is_controller(name: &str) -> bool {
 
 fn parse_event(what: &str) -> Option<LogKind> {
     const EVENTS: [(&str, LogKind); 4] = [
-        ("controller is down; will reset", LogKind::NvmeDown),
+        ("controller is down; will reset", LogKind::ControllerDown),
         ("Removing after probe failure", LogKind::NvmeRemoved),
-        ("Device not ready; aborting", LogKind::NvmeProbeFailed),
-        ("Disabling device after reset failure", LogKind::NvmeProbeFailed),
+        ("Device not ready; aborting", LogKind::ProbeFailed),
+        ("Disabling device after reset failure", LogKind::ProbeFailed),
     ];
     if what.starts_with("I/O ") && what.contains(" timeout") {
         return Some(LogKind::NvmeTimeout);

@@ -47,7 +47,7 @@ fn parse(message: &str) -> Option<(String, LogKind)> {
         };
         return Some((port.to_owned(), kind));
     }
-    let others = [of_freebsd, of_fabric, of_file_system];
+    let others = [of_freebsd, of_fabric, of_file_system, of_adapter];
     if let Some(known) =
         others.iter().find_map(|of| of(message.trim())).or_else(|| of_waiting(message.trim()))
     {
@@ -100,6 +100,27 @@ fn of_fabric(message: &str) -> Option<(String, LogKind)> {
     let [name, what] = fields(message, "block {}: {}")?;
     let is_lost = what.starts_with("no usable path") || what.starts_with("no available path");
     (is_lost && is_drive(name)).then(|| (name.to_owned(), LogKind::ConnectionLost))
+}
+
+/// Storage adapters (`drivers/scsi/mpt3sas`, `megaraid/megaraid_sas_fusion.c`, `hpsa.c`): `mpt2sas_cm0: failure at
+/// drivers/scsi/mpt3sas/mpt3sas_scsih.c:12336/_scsih_probe()!`, `mpt3sas_cm0: fault_state(0x5854)!`, `megaraid_sas 0000:01:00.0: FW in
+/// FAULT state, Fault code:0x10000`, `hpsa 0000:05:00.0: Controller lockup detected: 0x00130000 after 30`.
+fn of_adapter(message: &str) -> Option<(String, LogKind)> {
+    let (name, what) = message.split_once(": ")?;
+    let is_adapter = name.starts_with("mpt") && !name.contains(' ')
+        || ["megaraid_sas ", "hpsa "].iter().any(|driver| name.starts_with(driver));
+    let kind = match what {
+        _ if what.starts_with("failure at ") && what.ends_with("_scsih_probe()!") => LogKind::ProbeFailed,
+        _ if what.starts_with("fault_state(")
+            || what.starts_with("SAS host is non-operational")
+            || what.starts_with("FW in FAULT state")
+            || what.starts_with("Controller lockup detected") =>
+        {
+            LogKind::ControllerDown
+        }
+        _ => return None,
+    };
+    is_adapter.then(|| (format!("adapter {name}"), kind))
 }
 
 /// What btrfs (`fs/btrfs/messages.h`), ext4 (`fs/ext4/super.c`) and XFS (`fs/xfs/xfs_message.c`) say of themselves: `BTRFS critical
@@ -161,7 +182,7 @@ fn of_freebsd(message: &str) -> Option<(String, LogKind)> {
     } else {
         let (name, what) = message.split_once(": ").filter(|(name, _)| is_numbered(name, "nvme"))?;
         let kind = match what {
-            _ if what.starts_with("Resetting controller due to a timeout") => LogKind::NvmeDown,
+            _ if what.starts_with("Resetting controller due to a timeout") => LogKind::ControllerDown,
             _ if what.starts_with("UNRECOVERED READ ERROR") => LogKind::DriveError,
             _ => return None,
         };
@@ -195,6 +216,16 @@ mod tests {
                 LogKind::UsbReset,
             ),
             ("usb 2-1: reset SuperSpeed USB device number 2 using xhci_hcd", "2-1", LogKind::UsbReset),
+            (
+                "mpt2sas_cm0: failure at drivers/scsi/mpt3sas/mpt3sas_scsih.c:12336/_scsih_probe()!",
+                "adapter mpt2sas_cm0",
+                LogKind::ProbeFailed,
+            ),
+            (
+                "megaraid_sas 0000:01:00.0: FW in FAULT state, Fault code:0x10000",
+                "adapter megaraid_sas 0000:01:00.0",
+                LogKind::ControllerDown,
+            ),
             ("usb 2-1: device not accepting address 5, error -62", "2-1", LogKind::UsbNoAnswer),
             ("usb 1-1.4: device descriptor read/64, error -71", "1-1.4", LogKind::UsbNoAnswer),
             (
@@ -253,7 +284,7 @@ mod tests {
             (
                 "nvme0: Resetting controller due to a timeout and possible hot unplug.",
                 "nvme0",
-                LogKind::NvmeDown,
+                LogKind::ControllerDown,
             ),
         ] {
             assert_eq!(parse(message), Some((device.to_owned(), kind)), "{message}");

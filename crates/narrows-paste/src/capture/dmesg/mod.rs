@@ -252,14 +252,19 @@ fn of_kmsg(message: &str) -> bool {
 fn starts_message(line: &str) -> bool {
     let Some((first, rest)) = line.split_once(' ') else { return false };
     match first {
-        "DMI:" | "Linux" | "md:" | "CIFS:" => true,
+        "DMI:" | "Linux" | "md:" | "CIFS:" | "blk_update_request:" | "print_req_error:" => true,
+        "I/O" => rest.starts_with("error, dev "),
+        "Buffer" => rest.starts_with("I/O error on "),
+        "EXT4-fs" => rest.starts_with("error (device "),
+        "BTRFS" => rest.contains("(device "),
+        "XFS" => rest.starts_with('('),
         "nfs:" => rest.starts_with("server "),
         "INFO:" => rest.starts_with("task "),
         _ if freebsd::starts_message(line) => true,
         _ if first.ends_with(':') => {
             let name = first.trim_end_matches(':');
             name.starts_with("md/")
-                || (["ata", "mmc"].iter().any(|start| name.starts_with(start))
+                || (["ata", "mmc", "mpt2sas_cm", "mpt3sas_cm"].iter().any(|start| name.starts_with(start))
                     && name.ends_with(|c: char| c.is_ascii_digit()))
         }
         _ => names_device(rest) || device_of(line).is_some(),

@@ -78,7 +78,11 @@ pub(super) fn take(boot: &mut Boot, line: &LogLine<'_>) -> Option<()> {
         let kind = LogKind::AerSuppressed;
         boot.log.add(LogEvent { pci: None, device: None, kind, count: 1, source: line.source() });
     } else if let Some(name) = behind(&["Hypervisor detected: "]) {
-        boot.machine.cpus.hypervisor = line.known(name.trim().to_owned());
+        // VirtualBox and others offer the interface of KVM or Hyper-V; the firmware says who they are, but that QEMU runs on KVM.
+        let known = &mut boot.machine.cpus.hypervisor;
+        if known.value().is_none_or(|known| known == "QEMU") {
+            *known = line.known(name.trim().to_owned());
+        }
     } else {
         boot.machine.cpus.memory = line.known(parse_memory(message)?);
     }

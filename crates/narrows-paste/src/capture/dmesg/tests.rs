@@ -410,6 +410,18 @@ fn messages_broken_by_mail_are_joined() {
 }
 
 #[test]
+fn errors_without_stamps_are_messages_of_their_own() {
+    let machine = machine(
+        "mpt2sas_cm0: _base_get_ioc_facts: handshake failed (r=-14)\nmpt2sas_cm0: failure at\n\
+         drivers/scsi/mpt3sas/mpt3sas_scsih.c:12336/_scsih_probe()!\n\
+         blk_update_request: I/O error, dev sdb, sector 27 op 0x1:(WRITE)\nBuffer I/O error on dev sdc1, logical block 0, async page read\n\
+         EXT4-fs error (device sdd1): ext4_find_entry:1455: inode #2: comm ls: reading directory lblock 0\n",
+    );
+    let named: Vec<&str> = machine.log.iter().filter_map(|event| event.device.as_deref()).collect();
+    assert_eq!(named, ["adapter mpt2sas_cm0", "sdb", "sdc1", "sdd1"]);
+}
+
+#[test]
 fn lines_of_devices_without_stamps_are_messages_of_their_own() {
     let body = "pcieport 10002:00:04.0: a\n...\nnvme nvme0: b\nata5.00: c\nmd/raid:md0: d\nprose about it\nsd 0:0:0:0: [sda] e\n";
     let found = messages(body);

@@ -139,7 +139,8 @@ fn interface(part: &mut Part, text: &Text, node: &Node<'_>) {
         let nic = Nic {
             pci: node.pci(),
             driver: known(node.driver().map(str::to_owned), source.as_str()),
-            speed: known(speed, source),
+            speed: known(speed, source.as_str()),
+            most_speed: known(node.get("capacity").and_then(number::bit_rate), source),
             ..Nic::default()
         };
         put_nic(&mut part.machine, node.get("logical name"), nic);

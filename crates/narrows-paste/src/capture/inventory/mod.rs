@@ -1,5 +1,6 @@
-//! What tools that list the whole machine say of its drives: inxi, hwinfo, lshw, lsscsi.
+//! What tools that list the whole machine say of its drives: inxi, hwinfo, lshw, lsscsi, and those of other systems.
 
+mod elsewhere;
 mod hwinfo;
 mod inxi;
 mod lshw;
@@ -13,6 +14,7 @@ use super::device::{carrier, device, implied, key_of, learn};
 use super::fill::{Fill, Than};
 use super::{Part, Rank, Text, sensors};
 
+pub use elsewhere::{read_crystal_disk_info, read_system_profiler};
 pub use hwinfo::read as read_hwinfo;
 pub use inxi::read as read_inxi_drives;
 pub use lshw::read as read_lshw;

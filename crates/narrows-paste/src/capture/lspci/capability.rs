@@ -8,6 +8,8 @@ use narrows_machine::pci::{Acs, Aer, Downgraded, Express, LinkEnd, PortType};
 
 use super::block::{Block, BlockRecord};
 use crate::capture::Text;
+use crate::capture::device::known;
+use crate::text::fields;
 
 /// The widest link that PCI Express knows.
 const WIDEST: u8 = 32;
@@ -53,6 +55,9 @@ impl<'b> LinkLines<'b> {
             end.max_speed = speed(text, record);
             end.max_width = width(text, record);
         }
+        if let Some(end) = self.status.and_then(|record| of_winlspci(text, record)) {
+            return end;
+        }
         if let Some(record) = self.status {
             end.current_speed = speed(text, record);
             end.current_width = width(text, record);
@@ -69,6 +74,22 @@ impl<'b> LinkLines<'b> {
         }
         end
     }
+}
+
+/// `LnkSta: 8GT/s x2 (max 8GT/s x4)`, as winlspci has it for Windows.
+fn of_winlspci(text: &Text, record: &BlockRecord) -> Option<LinkEnd> {
+    let [speed, lanes, max_speed, max_lanes] = fields(record.text.trim(), "{} x{} (max {} x{})")?;
+    let source = text.source(record.line);
+    let of_width = |lanes: &str| known(lanes_of(&format!("x{lanes}")), source.as_str());
+    let of_speed = |speed: &str| known(speed_of(speed), source.as_str());
+    let end = LinkEnd {
+        current_speed: of_speed(speed),
+        max_speed: of_speed(max_speed),
+        current_width: of_width(lanes),
+        max_width: of_width(max_lanes),
+        ..LinkEnd::default()
+    };
+    (end.current_speed.value().is_some() && end.max_width.value().is_some()).then_some(end)
 }
 
 /// A link of which nothing may be read.

@@ -71,6 +71,13 @@ const DRIVE: &str = "\
 ";
 
 #[test]
+fn the_link_of_winlspci_has_both_numbers_in_one_line() {
+    let text = "01:00.0 Non-Volatile memory controller: SK hynix Gold P31/BC711/PC711 NVMe Solid State Drive (rev 00)\n        \
+        LnkSta: 8GT/s x2 (max 8GT/s x4)\n        Driver: stornvme (10.0.26100.8972)\n";
+    assert_eq!(ends(&only(&read_words(text)).link), [8000, 2, 8000, 4]);
+}
+
+#[test]
 fn a_function_is_read_whole() {
     let part = read_words(DRIVE);
     assert_eq!((part.kind, part.rank), (Some("lspci -vv"), Rank::Decoded));

@@ -22,6 +22,8 @@ fn every_form_tells_the_same() {
         "proc on /proc type proc (rw)\n/dev/sda2 on / type ext4 (rw,relatime)\n/dev/mapper/vg-home on /home type xfs (rw) [data]\n",
         "proc /proc proc rw 0 0\n/dev/sda2 / ext4 rw,relatime 0 0\n/dev/mapper/vg-home /home xfs rw 0 0\n",
         "22 1 8:2 / / rw,relatime shared:1 - ext4 /dev/sda2 rw\n23 22 253:1 / /home rw shared:2 - xfs /dev/mapper/vg-home rw\n",
+        "device proc mounted on /proc with fstype proc\ndevice /dev/sda2 mounted on / with fstype ext4\n\
+         device /dev/mapper/vg-home mounted on /home with fstype xfs\n",
         "TARGET   SOURCE              FSTYPE OPTIONS\n/        /dev/sda2           ext4   rw,relatime\n├─/proc  proc                proc   rw\n\
          └─/home  /dev/mapper/vg-home xfs    rw\n",
         "TARGET=\"/\" SOURCE=\"/dev/sda2\" FSTYPE=\"ext4\" OPTIONS=\"rw\"\nTARGET=\"/home\" SOURCE=\"/dev/mapper/vg-home\" FSTYPE=\"xfs\" OPTIONS=\"rw\"\n",
@@ -46,6 +48,8 @@ fn a_network_mount_tells_server_and_connections() {
     let remote = mount.remote.expect("leads somewhere");
     assert_eq!(remote.address.value().map(String::as_str), Some("192.0.2.1"));
     assert_eq!((remote.port.get(), mount.connections.get()), (Some(2049), Some(8)));
+    let stats = "device nas:/x mounted on /data with fstype nfs4 statvers=1.1\n\topts:\trw,vers=4.2,nconnect=8,addr=192.0.2.1\n";
+    assert_eq!(mounts(stats).remove(0).connections.get(), Some(8));
     let mount =
         mounts("Filesystem Type Size Used Avail Use% Mounted on\nnas:/x nfs4 1T 1G 1T 1% /data\n").remove(0);
     assert_eq!(mount.connections.get(), None);

@@ -69,6 +69,34 @@ fn a_drive_without_a_name_is_found_by_its_serial_number_or_stands_alone() {
     let mut alone = machine(SATA);
     join::join(&mut alone);
     assert_eq!(alone.block.keys().collect::<Vec<_>>(), ["unnamed-1"]);
+    let mut stripped = machine(&SATA.replace("Serial Number:    20001A\n", ""));
+    join::join(&mut stripped);
+    assert_eq!(stripped.block.keys().collect::<Vec<_>>(), ["unnamed-1"]);
+}
+
+#[test]
+fn what_an_ata_drive_counts_is_read_in_both_forms() {
+    let head = "The output of smartctl -a /dev/sdb:\n\nsmartctl 7.2 of /dev/sdb:\n=== START OF INFORMATION SECTION ===\n\
+        Device Model:     WDC WD40EFRX-68N32N0\nSerial Number:    X\n\n=== START OF READ SMART DATA SECTION ===\n";
+    let long = "SMART overall-health self-assessment test result: FAILED!\n\
+        \x20 5 Reallocated_Sector_Ct   0x0033   200   200   140    Pre-fail  Always       -       3\n\
+        197 Current_Pending_Sector  0x0032   200   200   000    Old_age   Always       -       37\n\
+        199 UDMA_CRC_Error_Count    0x0032   200   197   000    Old_age   Always       -       4211\n\
+        194 Temperature_Celsius     0x0022   110   099   000    Old_age   Always       -       40 (Min/Max 18/51)\n";
+    let brief = "SMART overall-health self-assessment test result: FAILED!\n\
+        \x20 5 Reallocated_Sector_Ct   PO--CK   200   200   140    -    3\n\
+        197 Current_Pending_Sector  -O--CK   200   200   000    -    37\n\
+        199 UDMA_CRC_Error_Count    -O--CK   200   197   000    -    4211\n";
+    for rows in [long, brief] {
+        let machine = machine(&format!("{head}{rows}"));
+        let counts = machine.health["sdb"].ata.get().expect("there");
+        assert_eq!(
+            (counts.is_failing, counts.reallocated, counts.pending, counts.cable),
+            (true, 3, 37, 4211)
+        );
+    }
+    let healthy = machine(&format!("{head}SMART overall-health self-assessment test result: PASSED\n"));
+    assert_eq!(healthy.health["sdb"].ata.get(), Some(narrows_machine::health::AtaCounts::default()));
 }
 
 #[test]

@@ -28,6 +28,20 @@ const NEW: &str = "\
 ";
 
 #[test]
+fn usb_devices_tells_rate_version_and_driver() {
+    let text = "T:  Bus=01 Lev=02 Prnt=02 Port=02 Cnt=01 Dev#=  3 Spd=480 MxCh= 0\nD:  Ver= 2.10 Cls=00(>ifc ) Sub=00 Prot=00 MxPS=64 #Cfgs=  1\n\
+        P:  Vendor=174c ProdID=235c Rev=01.00\nS:  Manufacturer=ASMedia\nS:  Product=USB3.1 External HDD\n\
+        I:  If#=0x0 Alt= 0 #EPs= 2 Cls=08(stor.) Sub=06 Prot=50 Driver=usb-storage\n";
+    let part = read(&Text::new("usb.txt", text.as_bytes()));
+    let device = &part.machine.usb[&UsbAddress { bus: 1, device: 3 }];
+    assert_eq!(device.speed.get(), Some(BitsPerSec::from_mbit(480.0)));
+    assert_eq!(device.id.get(), Some((0x174c, 0x235c)));
+    assert_eq!(device.version.value().map(String::as_str), Some("2.10"));
+    assert_eq!(device.driver.value().map(String::as_str), Some("usb-storage"));
+    assert!(device.is_storage());
+}
+
+#[test]
 fn a_tree_gives_places_rates_drivers_and_the_port() {
     let devices = devices(NEW);
     let enclosure = of(&devices, 3, 6);

@@ -15,7 +15,7 @@ fn drives_that_fail_are_events_of_their_function() {
     );
     let want = [
         (LogKind::NvmeTimeout, 2),
-        (LogKind::NvmeDown, 1),
+        (LogKind::ControllerDown, 1),
         (LogKind::NvmeRemoved, 1),
         (LogKind::HostMemoryBuffer(Bytes::from_mib(64)), 1),
     ];
