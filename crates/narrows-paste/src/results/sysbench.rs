@@ -80,10 +80,16 @@ impl SysbenchRun {
         } else if line.starts_with("Calling fsync() at the end of test, Enabled") {
             self.work.durability = Some(Durability::AtEnd);
         } else if let Some((name, text)) = line.split_once(':') {
-            if text.trim_start().starts_with("IOPS=") {
+            let text = text.trim();
+            let is_rate = text.starts_with("IOPS=");
+            // A line of fio below it begins alike.
+            if is_rate && text.contains("BW=") {
+                return;
+            }
+            if is_rate {
                 self.at = number;
             }
-            self.value(name.trim(), text.trim());
+            self.value(name.trim(), text);
         }
     }
 
@@ -238,6 +244,12 @@ mod tests {
         assert!(
             (one.write.as_ref().expect("writes").bytes_per_second.get() - 68_869.01 * 16_384.0).abs() < 1.0
         );
+    }
+
+    #[test]
+    fn what_fio_printed_below_it_is_not_its_own() {
+        let below = "  read: IOPS=2003, BW=31.3MiB/s (32.8MB/s)(1877MiB/60001msec)\n";
+        assert!(one(&format!("{NEW}{below}")).measurements[0].read.is_none());
     }
 
     #[test]
