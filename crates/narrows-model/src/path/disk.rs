@@ -5,6 +5,7 @@ use super::graph::{Node, Spread};
 use super::hop::is_virtual_disk;
 use super::{ControllerHop, DeviceHop, Flash, HopId, HopKind, HopSpec, QueueHop, Traffic};
 use narrows_base::catalog;
+use narrows_base::fact::Fact;
 use narrows_base::units::BitsPerSec;
 use narrows_machine::block::{BlockDevice, BlockKind, Sas, Sata, Transport, Usb};
 use narrows_machine::pci::PciAddress;
@@ -133,10 +134,15 @@ impl Builder<'_> {
 
     fn carrier(&mut self, medium: Node, block: &str, transport: &Transport) {
         let model = self.machine.block.get(block).and_then(|disk| disk.model.value());
+        let is_virtual = model.is_some_and(|model| is_virtual_disk(model));
         let interfaces = match transport {
             // A rate that is made up holds nothing back.
-            Transport::Sata(_) | Transport::Sas(_) if model.is_some_and(|model| is_virtual_disk(model)) => {
-                Vec::new()
+            Transport::Sata(sata) if is_virtual => {
+                let speed = Fact::absent("the wire of a virtual disk");
+                vec![sata_link(block, &Sata { speed, ..sata.clone() })]
+            }
+            Transport::Sas(sas) if is_virtual => {
+                vec![sas_link(block, &Sas { phy_speeds: Vec::new(), ..sas.clone() })]
             }
             Transport::Sata(sata) => vec![sata_link(block, sata)],
             Transport::Sas(sas) => std::iter::once(sas_link(block, sas)).chain(expander(sas)).collect(),

@@ -153,31 +153,32 @@ fn read_ethtool(machine: &mut Machine, text: &Text) -> bool {
             open = named.take();
         }
         let Some(nic) = open.as_ref().and_then(|name| nic(machine, name)) else { continue };
-        let source = text.source(number);
-        let value = value.trim();
-        match key {
-            "Speed" => learn(&mut nic.speed, bit_rate(value), &source),
-            "Duplex" => {
-                let known = Some(value.to_lowercase()).filter(|duplex| !duplex.starts_with("unknown"));
-                learn(&mut nic.duplex, known, &source);
-            }
-            "Link detected" => {
-                let state = match value {
-                    "yes" => Some("up".to_owned()),
-                    _ if value.starts_with("no") => Some("down".to_owned()),
-                    _ => None,
-                };
-                learn(&mut nic.state, state, &source);
-            }
-            "driver" => {
-                learn(&mut nic.driver, Some(value.to_owned()).filter(|name| !name.is_empty()), &source)
-            }
-            "bus-info" => nic.pci = nic.pci.or(value.parse().ok()),
-            _ => continue,
-        }
-        found = true;
+        found |= take_setting(nic, key, value.trim(), &text.source(number));
     }
     found
+}
+
+/// A line of `ethtool`; whether it is one of these.
+fn take_setting(nic: &mut Nic, key: &str, value: &str, source: &str) -> bool {
+    match key {
+        "Speed" => learn(&mut nic.speed, bit_rate(value), source),
+        "Duplex" => {
+            let known = Some(value.to_lowercase()).filter(|duplex| !duplex.starts_with("unknown"));
+            learn(&mut nic.duplex, known, source);
+        }
+        "Link detected" => {
+            let state = match value {
+                "yes" => Some("up".to_owned()),
+                _ if value.starts_with("no") => Some("down".to_owned()),
+                _ => None,
+            };
+            learn(&mut nic.state, state, source);
+        }
+        "driver" => learn(&mut nic.driver, Some(value.to_owned()).filter(|name| !name.is_empty()), source),
+        "bus-info" => nic.pci = nic.pci.or(value.parse().ok()),
+        _ => return false,
+    }
+    true
 }
 
 /// Whose modes a list has.

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use narrows_machine::Machine;
 use narrows_machine::block::{Transport, freebsd_disk};
-use narrows_machine::health::{DriveHealth, SmartLog};
+use narrows_machine::health::{AtaCounts, DriveHealth, SmartLog};
 use narrows_machine::log::{LogEvent, LogKind};
 use narrows_machine::zfs::{ZfsDevice, ZfsPool};
 use narrows_model::path::{Hop, HopSpec};
@@ -50,42 +50,24 @@ fn of_health(context: &Context<'_>, name: &str, health: &DriveHealth) -> Option<
     /// A few sectors that were replaced do not make a drive fail: an estimate on the safe side.
     const FEW_REPLACED: u64 = 50;
     let drive = whole(name);
-    let mut words: Vec<String> = Vec::new();
-    let mut counts = |count: u64, one: &str, many: &str| match count {
-        0 => {}
-        1 => words.push(format!("1 {one}")),
-        _ => words.push(format!("{count} {many}")),
-    };
     let ata = health.ata.value().copied().unwrap_or_default();
-    let media = health.smart.value().map_or(0, |log| log.media_errors);
-    counts(
-        ata.pending,
-        "sector that it could not read waits to be written",
-        "sectors that it could not read wait to be written",
-    );
-    counts(ata.uncorrectable, "sector or read was lost", "sectors or reads were lost");
-    counts(media, "unrecovered error of its medium", "unrecovered errors of its medium");
-    counts(ata.reallocated, "sector was replaced by a spare one", "sectors were replaced by spare ones");
-    counts(
-        ata.cable,
-        "transfer over its cable came with errors",
-        "transfers over its cable came with errors",
-    );
-    let mut warnings: Vec<String> =
-        ata.is_failing.then(|| "it expects to fail".to_owned()).into_iter().collect();
-    warnings.extend(health.smart.value().into_iter().flat_map(SmartLog::warnings).map(str::to_owned));
-    let is_certain = !warnings.is_empty();
-    warnings.extend(words);
-    let words = warnings;
-    let is_bad = is_certain || ata.pending + ata.uncorrectable + media > 0 || ata.reallocated >= FEW_REPLACED;
-    if words.is_empty() {
+    let log = health.smart.value();
+    let media = log.map_or(0, |log| log.media_errors);
+    let mut told: Vec<String> = ata.is_failing.then(|| "it expects to fail".to_owned()).into_iter().collect();
+    told.extend(log.into_iter().flat_map(SmartLog::warnings).map(str::to_owned));
+    let is_certain = !told.is_empty();
+    told.extend(counted(&ata, media));
+    if told.is_empty() {
         return None;
     }
+    let loses_data = ata.pending.max(ata.uncorrectable).max(media) > 0;
+    let is_bad = is_certain || loses_data || ata.reallocated >= FEW_REPLACED;
     let block = context.machine.block.get(name);
-    let model =
-        block.and_then(|block| block.model.value()).map(|model| format!(" ({model})")).unwrap_or_default();
+    let model = block.and_then(|block| block.model.value());
+    let model = model.map(|model| format!(" ({model})")).unwrap_or_default();
     let (who, device) = if drive.starts_with("unnamed") { ("the drive", "DEVICE") } else { (drive, drive) };
-    let summary = format!("The SMART data of {who}{model} has errors: {}.", words.join(", "));
+    let told = told.join(", ");
+    let summary = format!("The SMART data of {who}{model} has errors: {told}.");
     let severity = if is_bad { Severity::Fault } else { Severity::Info };
     let mut hops = context.judged.iter().flat_map(|judged| &judged.subject.path.hops);
     let found = match hops.find(|hop| is_of(hop, drive)) {
@@ -98,7 +80,9 @@ fn of_health(context: &Context<'_>, name: &str, health: &DriveHealth) -> Option<
             "Counts never go back: look whether `sudo smartctl -A /dev/{device}` counts more after a day of work. If it does, use \
              another cable and another port."
         ),
-        (false, false) => format!("Look at `sudo smartctl -A /dev/{device}` now and then: a count that grows is a drive that fails."),
+        (false, false) => format!(
+            "Look at `sudo smartctl -A /dev/{device}` now and then: a drive whose count grows fails."
+        ),
         (true, _) => "Save what matters, and replace the drive. A read of a bad sector is tried again for seconds, and all that \
                       waits behind it waits, too."
             .to_owned(),
@@ -106,9 +90,28 @@ fn of_health(context: &Context<'_>, name: &str, health: &DriveHealth) -> Option<
     Some(
         found
             .with_confidence(if is_certain { Confidence::High } else { Confidence::Medium })
-            .with_evidence([Evidence::new("what the drive counts", words.join(", "), source.as_str())])
+            .with_evidence([Evidence::new("SMART data", told, source.as_str())])
             .advise(advice),
     )
+}
+
+/// What is not zero of the counts, in words.
+fn counted(ata: &AtaCounts, media: u64) -> impl Iterator<Item = String> {
+    let all = [
+        (
+            ata.pending,
+            "sector that it could not read waits",
+            "sectors that it could not read wait",
+            " to be written",
+        ),
+        (ata.uncorrectable, "uncorrectable error", "uncorrectable errors", ""),
+        (media, "unrecovered error", "unrecovered errors", " of its medium"),
+        (ata.reallocated, "sector was replaced", "sectors were replaced", " by spare ones"),
+        (ata.cable, "transfer over its cable", "transfers over its cable", " came with errors"),
+    ];
+    all.into_iter()
+        .filter(|(count, ..)| *count > 0)
+        .map(|(count, one, many, rest)| format!("{count} {}{rest}", if count == 1 { one } else { many }))
 }
 
 /// A file system that is not what it wrote: the drive may have lost it, or memory, a crash, or the file system itself.
@@ -446,7 +449,6 @@ mod tests {
     #[test]
     fn what_a_drive_counts_is_a_fault_where_it_loses_data() {
         use narrows_base::fact::Fact;
-        use narrows_machine::health::AtaCounts;
         let told = |counts: AtaCounts| {
             let health = DriveHealth { ata: Fact::known(counts, "smart.txt:20"), ..DriveHealth::default() };
             let add = |machine: &mut Machine| _ = machine.health.insert("sda".to_owned(), health);

@@ -487,11 +487,18 @@ fn a_chipset_that_a_hypervisor_imitates_has_no_uplink() {
 #[test]
 fn the_link_of_a_virtual_disk_holds_nothing_back() {
     let mut machine = x99();
-    let has_link =
-        |machine: &Machine| path(machine, &to("sda")).expect("is there").of_kind(HopKind::Sata).count() == 1;
-    assert!(has_link(&machine));
+    let has_rate =
+        |machine: &Machine| match &hop(&path(machine, &to("sda")).expect("is there"), "sata:ata1").spec {
+            HopSpec::Sata(sata) => sata.speed.value().is_some(),
+            _ => panic!("no SATA link"),
+        };
+    let Transport::Sata(sata) = &mut machine.block.get_mut("sda").expect("is there").transport else {
+        panic!("no SATA")
+    };
+    sata.speed = known(narrows_base::units::BitsPerSec::from_mbit(3000.0));
+    assert!(has_rate(&machine));
     machine.block.get_mut("sda").expect("is there").model = text("VBOX HARDDISK");
-    assert!(!has_link(&machine));
+    assert!(!has_rate(&machine));
 }
 
 #[test]
