@@ -33,9 +33,13 @@ pub(super) fn check(context: &Context<'_>) -> Vec<Finding> {
         }
     }
     let failing = of.values().filter(|events| is_fault(events)).count();
-    let logged = of.iter().filter_map(|(drive, events)| finding(context, drive, events, failing));
-    let counted = machine.health.iter().filter(|(name, _)| !of.contains_key(whole(name)));
-    let logged = logged.chain(counted.filter_map(|(name, health)| of_health(context, name, health)));
+    let told =
+        of.iter().filter_map(|(drive, events)| Some((drive, finding(context, drive, events, failing)?)));
+    let told: BTreeMap<_, _> = told.collect();
+    let counted = machine.health.iter().filter(|(name, _)| !told.keys().any(|drive| *drive == whole(name)));
+    let counted: Vec<Finding> =
+        counted.filter_map(|(name, health)| of_health(context, name, health)).collect();
+    let logged = told.into_values().chain(counted);
     let hung = machine.log.iter().find(|event| event.kind == LogKind::TaskHung).map(of_tasks);
     let damaged = machine.log.iter().filter(|event| event.kind == LogKind::FileSystemDamaged);
     let damaged = damaged.filter_map(of_file_system);
@@ -231,7 +235,9 @@ fn in_words(event: &LogEvent) -> Option<String> {
 /// Whether events leave no healthy reading.
 fn is_fault(events: &[LogEvent]) -> bool {
     events.iter().any(|event| match event.kind {
-        LogKind::SataReset | LogKind::UsbReset | LogKind::CommandFailed => event.count >= FEW_RESETS,
+        LogKind::SataReset | LogKind::UsbReset | LogKind::UsbNoAnswer | LogKind::CommandFailed => {
+            event.count >= FEW_RESETS
+        }
         // As of a drive that is pulled out.
         LogKind::NvmeRemoved => false,
         LogKind::ProbeFailed => !is_adapter(event),
@@ -438,12 +444,35 @@ mod tests {
         }
         assert!(told("ata1", LogKind::SataReset, 2).is_none());
         assert!(told("da8", LogKind::CommandFailed, 2).is_none());
+        assert!(told("sda", LogKind::UsbNoAnswer, 2).is_none());
         // No drive is known to be there.
         assert!(told("1-2", LogKind::UsbReset, 9).is_none());
         let silent = told("1-2", LogKind::UsbNoAnswer, 2).map(|finding| (finding.severity, finding.summary));
         assert!(
             silent.is_some_and(|(severity, words)| severity == Severity::Info && words.contains("2 times"))
         );
+    }
+
+    #[test]
+    fn a_log_that_makes_no_finding_hides_no_smart_data() {
+        use narrows_base::fact::Fact;
+        let told = |count| {
+            let counts = AtaCounts { pending: 37, ..AtaCounts::default() };
+            let health = DriveHealth { ata: Fact::known(counts, "smart.txt:20"), ..DriveHealth::default() };
+            let found = Sketch::of("/dev/sda").on(|machine| {
+                machine.health.insert("sda".to_owned(), health);
+                machine.log.push(LogEvent {
+                    pci: None,
+                    device: Some("sda".to_owned()),
+                    kind: LogKind::CommandFailed,
+                    count,
+                    source: Source::new("dmesg:1"),
+                });
+            });
+            found.finding(Code::DeviceErrors).map(|finding| finding.summary.contains("SMART data"))
+        };
+        assert_eq!(told(1), Some(true));
+        assert_eq!(told(FEW_RESETS), Some(false), "said once");
     }
 
     #[test]
