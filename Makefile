@@ -96,7 +96,7 @@ pages: toolchain ## look at pages in Chromium: light, dark, 390 pixels, axe, ove
 	@CARGO="$(CARGO)" scripts/pages.sh $(PAGES)
 
 gallery: toolchain ## make the pictures of docs/gallery.md
-	@$(CARGO) run --locked --quiet -p narrows-report --example gallery -- tests/figures docs/gallery $(CARGO_TARGET_DIR)/pages/html
+	@$(CARGO) run --locked --quiet -p narrows-runs --example gallery -- tests/figures docs/gallery $(CARGO_TARGET_DIR)/pages/html
 
 top-pictures: build ## make docs/gallery/top.svg and top-80.svg of `narrows top` in real terminals (tmux), while LOAD='command' runs, with TOP='arguments'
 	@CARGO="$(CARGO)" NARROWS="$(abspath $(NARROWS))" scripts/top-pictures.sh "$(LOAD)" "$(TOP)"

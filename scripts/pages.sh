@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Looks at pages in Debian's Chromium: scripts/pages.sh [DIRECTORY of pages]. Without one it makes pages of the reports in tests/figures,
-# with GALLERY if that is built already (the example of narrows-report).
+# with GALLERY if that is built already (the example of narrows-runs).
 # playwright-core 1.61 is the last that runs on Node 18, which is Debian 12's.
 # What is missing is named, and the test says that it is skipped. `make test` installs it.
 set -euo pipefail
@@ -29,7 +29,7 @@ if [ -z "$pages" ]; then
     if [ -x "${GALLERY:-}" ]; then
         "$GALLERY" tests/figures "$place/svg" "$pages"
     else
-        "$cargo" run --locked --quiet -p narrows-report --example gallery -- tests/figures "$place/svg" "$pages"
+        "$cargo" run --locked --quiet -p narrows-runs --example gallery -- tests/figures "$place/svg" "$pages"
     fi
 fi
 NODE_PATH=$place/tools/node_modules node scripts/pages/look.cjs "$pages"

@@ -30,6 +30,6 @@ for size in "140 40 top" "80 24 top-80"; do
     *) echo "narrows top did not come up in $columns x $rows:" >&2; echo "$captured" >&2; exit 1 ;;
   esac
   printf '%s\n' "$captured" |
-    "$CARGO" run --locked --quiet -p narrows-report --example screen_picture -- "$columns" >"docs/gallery/$name.svg"
+    "$CARGO" run --locked --quiet -p narrows-runs --example screen_picture -- "$columns" >"docs/gallery/$name.svg"
   echo "docs/gallery/$name.svg"
 done

@@ -5,7 +5,7 @@
 //!
 //! ```text
 //! machine ──► path ──► ceiling ──┐
-//! (facts)    (hops)   (limits)   ├──► verdict ──► report
+//! (facts)    (hops)   (limits)   ├──► verdict ──► report, runs
 //! load ──► measurement ──────────┤
 //! results (other tools') ────────┘
 //! ```
@@ -21,6 +21,7 @@ pub use narrows_machine as machine;
 pub use narrows_model::{ceiling, path, plan, predict};
 pub use narrows_paste::{capture, results};
 pub use narrows_report as report;
+pub use narrows_runs as runs;
 pub use narrows_session::lab;
 pub use narrows_verdict as verdict;
 pub use narrows_verdict::{cohort, compare};

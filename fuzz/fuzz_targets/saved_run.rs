@@ -4,9 +4,9 @@
 
 use libfuzzer_sys::fuzz_target;
 use narrows::compare::{Input, compare};
-use narrows::report::measure::{self, MeasureReport};
+use narrows::runs::measure::{self, MeasureReport};
 use narrows::report::document::Audience;
-use narrows::report::ladder::{self, LadderReport};
+use narrows::runs::ladder::{self, LadderReport};
 use narrows::report::text::{self, Style};
 
 fuzz_target!(|bytes: &[u8]| {

@@ -13,8 +13,8 @@ use narrows_load::copy::{CopyControl, CopyOptions};
 use narrows_load::run::EngineChoice;
 use narrows_machine::activity::Activity;
 use narrows_machine::root::Root;
-use narrows_report::copy::{self as report, DeviceView, Moved};
-use narrows_report::progress::Progress;
+use narrows_runs::copy::{self as report, DeviceView, Moved};
+use narrows_runs::progress::Progress;
 use narrows_session::measure::Copied;
 use narrows_session::{copying, scene};
 

@@ -10,7 +10,7 @@ use super::results::Seen;
 use super::{Failure, files};
 use narrows_paste::capture::foreign;
 use narrows_paste::capture::{Glance, glance, is_readable};
-use narrows_report::saved::{self, Saved};
+use narrows_runs::saved::{self, Saved};
 
 /// As many entries of a directory are looked at to see whether it holds captures.
 const LOOKED_AT: usize = 8;

@@ -12,8 +12,8 @@ use super::{FAILED, FINDINGS, Failure, NOTHING_FOUND, apart, output, target};
 use narrows_base::units::{Bytes, human};
 use narrows_load::guard::{Cleaned, Method, Reason, Step, WritableDevice};
 use narrows_machine::root::Root;
-use narrows_report as report;
-use narrows_report::progress::Progress;
+use narrows_runs as runs;
+use narrows_runs::progress::Progress;
 use narrows_session::Teller;
 use narrows_session::guard::{Decision, Guard, NotWritable, is_about_naming};
 
@@ -65,8 +65,8 @@ pub(super) fn run(args: &GuardArgs) -> Result<u8, Failure> {
         searched = Some(of_all);
     }
     let ways = ways(&root, &name, &reasons);
-    let shown = report::guard::build(&name, size, examined, &reasons, searched.as_ref(), ways);
-    output::json_or_text(&shown, args.json, report::guard::render)?;
+    let shown = runs::guard::build(&name, size, examined, &reasons, searched.as_ref(), ways);
+    output::json_or_text(&shown, args.json, runs::guard::render)?;
     Ok(if shown.may_write { NOTHING_FOUND } else { FINDINGS })
 }
 
@@ -80,11 +80,11 @@ fn clean(args: &GuardArgs, root: &Root, name: &str) -> Result<u8, Failure> {
     let cleaned = of(root, name).clean(args.i_own.as_deref(), &mut |size, step| watching.step(size, step));
     drop(watching);
     let (size, Cleaned { cleared, left, searched }) = cleaned.map_err(|error| failure(root, &error))?;
-    let reasons: Vec<Reason> = left.into_iter().chain(report::guard::left_by(name, &cleared)).collect();
+    let reasons: Vec<Reason> = left.into_iter().chain(runs::guard::left_by(name, &cleared)).collect();
     let ways = ways(root, name, &reasons);
-    let mut shown = report::guard::build(name, size, vec![name.to_owned()], &reasons, Some(&searched), ways);
+    let mut shown = runs::guard::build(name, size, vec![name.to_owned()], &reasons, Some(&searched), ways);
     shown.cleaned = Some(cleared);
-    output::json_or_text(&shown, args.json, report::guard::render)?;
+    output::json_or_text(&shown, args.json, runs::guard::render)?;
     Ok(if shown.may_write { NOTHING_FOUND } else { FAILED })
 }
 
@@ -123,7 +123,7 @@ pub(super) fn failure(root: &Root, error: &NotWritable) -> Failure {
     match error {
         NotWritable::Refused(refusal) => {
             let ways = ways(root, &refusal.device, &refusal.reasons);
-            Failure::new(refusal.to_string()).hints(report::guard::hints(&refusal.reasons, &ways))
+            Failure::new(refusal.to_string()).hints(runs::guard::hints(&refusal.reasons, &ways))
         }
         NotWritable::Load(error) => error.into(),
         NotWritable::Interrupted => Failure::new(error.to_string()),
@@ -131,9 +131,9 @@ pub(super) fn failure(root: &Root, error: &NotWritable) -> Failure {
 }
 
 /// The commands that make a device blank.
-fn ways(root: &Root, name: &str, reasons: &[Reason]) -> Vec<report::guard::WayView> {
+fn ways(root: &Root, name: &str, reasons: &[Reason]) -> Vec<runs::guard::WayView> {
     let discards = root.number(&format!("/sys/class/block/{name}/queue/discard_max_bytes")).get();
-    report::guard::ways(name, discards.unwrap_or(0) > 0, reasons)
+    runs::guard::ways(name, discards.unwrap_or(0) > 0, reasons)
 }
 
 /// Follows what the guard does, with a bar from the first step on.

@@ -6,6 +6,7 @@
 mod answer;
 mod apart;
 pub mod args;
+pub mod colour;
 pub mod compare;
 pub mod copy;
 mod door;

@@ -15,12 +15,13 @@ use clap::Args;
 use serde::Serialize;
 
 use super::Failure;
+use super::colour::{self, Colour, is_coloured};
 use super::files::{refuse_existing, write_new};
 use super::values::word;
 use narrows_report::document::{self, Audience, Document};
 use narrows_report::fleet::{Record, table};
 use narrows_report::sanitize;
-use narrows_report::text::{Colour, Style, is_coloured};
+use narrows_report::text::Style;
 
 /// No line of text that is no document is longer than this many characters: a command may be long, and a hint may list all that
 /// there is to choose from.
@@ -72,7 +73,7 @@ pub struct ShownArgs {
 impl ShownArgs {
     /// How text may look.
     pub(super) fn style(&self) -> Style {
-        Style { verbose: self.verbose, ..Style::detect(self.color, self.plain) }
+        Style { verbose: self.verbose, ..colour::detect(self.color, self.plain) }
     }
 
     /// Whether the page takes the place of the text.

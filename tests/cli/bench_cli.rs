@@ -15,8 +15,8 @@ use std::time::{Duration, Instant};
 
 use narrows::load::preset::Test;
 use narrows::load::ran::EngineRan;
-use narrows::report::measure::MeasureReport;
-use narrows::report::schema;
+use narrows::runs::measure::MeasureReport;
+use narrows::runs::schema;
 use serde_json::Value;
 
 const QUICK: [&str; 6] = ["--size", "64MiB", "--duration", "50ms", "--warm-up", "1ms"];

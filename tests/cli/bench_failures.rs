@@ -18,7 +18,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use narrows::load::measurement::Cause;
-use narrows::report::measure::{MeasureReport, TargetKind};
+use narrows::runs::measure::{MeasureReport, TargetKind};
 
 use crate::devices::{self, Turn};
 

@@ -17,7 +17,7 @@ use std::process::{Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use narrows::report::measure::MeasureReport;
+use narrows::runs::measure::MeasureReport;
 use nix::sys::statvfs::statvfs;
 
 /// The longest that a run is left alone before it is killed: set-up, filling and the first tests.

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::{Command, Output};
 
 use super::devices;
-use narrows::report::measure::{MeasureReport, TestResult};
+use narrows::runs::measure::{MeasureReport, TestResult};
 
 /// An ext4 of its own on a loop device; taken away when dropped.
 struct Drive {

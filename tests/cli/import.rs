@@ -5,7 +5,7 @@
 use std::path::{Path, PathBuf};
 
 use assert_cmd::Command;
-use narrows::report::schema;
+use narrows::runs::schema;
 use predicates::prelude::*;
 use serde_json::Value;
 

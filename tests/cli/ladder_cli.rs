@@ -14,9 +14,9 @@ use std::thread;
 use std::time::Duration;
 
 use narrows::report::document::Audience;
-use narrows::report::ladder::{self, LadderReport};
-use narrows::report::schema;
 use narrows::report::text::Style;
+use narrows::runs::ladder::{self, LadderReport};
+use narrows::runs::schema;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::Value;

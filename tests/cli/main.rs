@@ -66,7 +66,7 @@ use std::sync::LazyLock;
 
 use narrows::machine::Machine;
 use narrows::machine::root::Root;
-use narrows::report::schema;
+use narrows::runs::schema;
 use serde_json::Value;
 use tempfile::TempDir;
 

@@ -12,7 +12,7 @@ use narrows::plan::outcome::{Outcome, SocketTraffic, outcome};
 use narrows::plan::search::{Found, Prefer, Request, search};
 use narrows::plan::site::{BoardOptions, Occupant, Site, of_board};
 use narrows::plan::wish::{Kind, parse};
-use narrows::report::schema;
+use narrows::runs::schema;
 use narrows::units::{GtPerSec, Lanes};
 use serde_json::Value;
 

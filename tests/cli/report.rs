@@ -10,7 +10,7 @@ use tempfile::TempDir;
 use crate::support::tree;
 use crate::{Ran, finish, narrows};
 
-#[path = "../../crates/narrows-report/examples/spoil/mod.rs"]
+#[path = "../../crates/narrows-runs/examples/spoil/mod.rs"]
 mod spoil;
 
 /// A directory to write in.

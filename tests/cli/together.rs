@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use super::*;
-use narrows::report::together::TogetherReport;
+use narrows::runs::together::TogetherReport;
 
 /// A file of 64 MiB that no file system stores as a hole.
 fn large(dir: &TempDir, name: &str) -> PathBuf {

@@ -19,9 +19,9 @@ use narrows::lab::{
 use narrows::load::measurement::{Measurement, Pattern};
 use narrows::load::preset::LoadSpec;
 use narrows::report::document::{Audience, page};
-use narrows::report::lab::{DeviceFacts, LabReport, build, document};
-use narrows::report::schema;
 use narrows::report::text::Style;
+use narrows::runs::lab::{DeviceFacts, LabReport, build, document};
+use narrows::runs::schema;
 use narrows::units::{Bytes, BytesPerSec, Iops, Nanos};
 
 const RYZEN: &str = include_str!("../data/lab-ryzen-2600.csv");

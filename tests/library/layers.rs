@@ -38,6 +38,7 @@ const TYPES_ONLY: &[(&str, &str)] = &[
     ("model/", "narrows_machine::root"),
     ("verdict/", "narrows_machine::root"),
     ("report/", "narrows_machine::root"),
+    ("runs/", "narrows_machine::root"),
 ];
 
 /// What calls the engine, follows a run of it, or opens and fills what it runs on: everywhere but in the engine and the session.
@@ -91,11 +92,11 @@ const DOORS: [(&str, &str); 17] = [
         "report/fleet/build.rs",
         "hosts of a fleet: what is kept of them is cut short, and compared with what was kept",
     ),
-    ("report/progress.rs", "progress on standard error"),
     ("report/prometheus.rs", "labels for Prometheus"),
     ("report/text/ink.rs", "documents as text"),
     ("report/text/reply.rs", "an answer for a forum"),
-    ("report/top/screen.rs", "the screen of top"),
+    ("runs/progress.rs", "progress on standard error"),
+    ("runs/top/screen.rs", "the screen of top"),
 ];
 
 /// What a file does outside of its tests, comments left out.

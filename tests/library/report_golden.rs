@@ -10,7 +10,8 @@ use narrows::report::document::Audience;
 use narrows::report::sanitize;
 use narrows::report::text::{Style, document};
 use narrows::report::view::CheckReport;
-use narrows::report::{schema, why};
+use narrows::report::why;
+use narrows::runs::schema;
 use serde_json::Value;
 use unicode_width::UnicodeWidthStr;
 

@@ -7,7 +7,7 @@ use crate::sanitize::inert;
 const FORMULA: [char; 8] = ['=', '+', '-', '@', '＝', '＋', '－', '＠'];
 
 /// A cell, made inert. One that would be a formula begins with an apostrophe, which spreadsheets take for "this is text".
-pub(crate) fn cell(value: &str) -> String {
+pub fn cell(value: &str) -> String {
     let value = inert(value);
     let guard = if value.trim_start().starts_with(FORMULA) { "'" } else { "" };
     match value.contains(['"', ',']) {
@@ -22,25 +22,25 @@ fn number_or_cell(value: &str) -> String {
 }
 
 /// The name of a column, and what it says of a row.
-pub(crate) type Column<T> = (&'static str, fn(&T) -> String);
+pub type Column<T> = (&'static str, fn(&T) -> String);
 
 /// The line of names.
-pub(crate) fn head<T>(columns: &[Column<T>]) -> String {
+pub fn head<T>(columns: &[Column<T>]) -> String {
     line(columns.iter().map(|(name, _)| (*name).to_owned()))
 }
 
 /// Adds the line of a row, each cell as [`number_or_cell`] has it.
-pub(crate) fn put<T>(out: &mut String, columns: &[Column<T>], row: &T) {
+pub fn put<T>(out: &mut String, columns: &[Column<T>], row: &T) {
     out.push_str(&line(columns.iter().map(|(_, of)| number_or_cell(&of(row)))));
 }
 
 /// A line of cells.
-pub(crate) fn line(cells: impl Iterator<Item = String>) -> String {
+pub fn line(cells: impl Iterator<Item = String>) -> String {
     cells.collect::<Vec<_>>().join(",") + "\n"
 }
 
 /// A value that is not known is an empty cell.
-pub(crate) fn shown(value: Option<impl ToString>) -> String {
+pub fn shown(value: Option<impl ToString>) -> String {
     value.map(|value| value.to_string()).unwrap_or_default()
 }
 

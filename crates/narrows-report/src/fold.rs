@@ -73,7 +73,7 @@ const LEAST: usize = 4;
 const LONGEST: usize = 5;
 
 /// All of the names in one, where they are disks without a gap: `/dev/vd[a-p] ×16`, as a shell would have them.
-pub(crate) fn span(names: &[&str]) -> Option<String> {
+pub fn span(names: &[&str]) -> Option<String> {
     let disks: Option<Vec<(&str, usize, &str)>> = names.iter().map(|name| place(name)).collect();
     let mut disks = disks.filter(|disks| disks.len() >= LEAST)?;
     disks.sort_unstable();

@@ -9,7 +9,7 @@ use narrows_model::path::HopKind;
 
 /// Names and what stands for each, numbered in the order in which they are met.
 #[derive(Debug, Default)]
-pub(super) struct Names {
+pub struct Names {
     found: BTreeMap<String, String>,
     /// What hardware calls itself, whose words stay although narrows does not know them.
     hardware: String,
@@ -17,7 +17,7 @@ pub(super) struct Names {
 
 impl Names {
     /// The names in a report.
-    pub(super) fn of(report: &CheckReport) -> Self {
+    pub fn of(report: &CheckReport) -> Self {
         let mut found = Self::of_machine(&report.machine);
         for path in &report.paths {
             found.target(&path.target);
@@ -30,7 +30,7 @@ impl Names {
     }
 
     /// What a machine calls itself.
-    pub(super) fn of_machine(machine: &MachineView) -> Self {
+    pub fn of_machine(machine: &MachineView) -> Self {
         let board =
             [&machine.system_vendor, &machine.product, &machine.board_vendor, &machine.board, &machine.cpu];
         let hardware = board.into_iter().flatten().flat_map(|name| [name.as_str(), " "]).collect();
@@ -38,7 +38,7 @@ impl Names {
     }
 
     /// Takes the names, and what is not known to be harmless, out of texts.
-    pub(super) fn hide(&self, texts: &mut [&mut String]) {
+    pub fn hide(&self, texts: &mut [&mut String]) {
         let mut known: Vec<_> = self.found.iter().collect();
         known.sort_by_key(|(name, _)| std::cmp::Reverse(name.len()));
         let inner = |c: char| c.is_alphanumeric() || c == '_' || c == '-';
@@ -55,7 +55,7 @@ impl Names {
     }
 
     /// What a path is named by: a place, or a device, of which the words say enough.
-    pub(super) fn target(&mut self, path: &str) {
+    pub fn target(&mut self, path: &str) {
         if is_private_place(path) {
             self.put("/redacted", path);
         }
@@ -66,7 +66,7 @@ impl Names {
         self.found.entry(name.to_owned()).or_insert_with(|| format!("{kind}-{number}"));
     }
 
-    pub(super) fn hop(&mut self, kind: HopKind, id: &str, name: &str) {
+    pub fn hop(&mut self, kind: HopKind, id: &str, name: &str) {
         let id = id.split_once(':').map_or("", |(_, id)| id);
         match kind {
             HopKind::Filesystem => self.target(id),
@@ -90,7 +90,7 @@ impl Names {
 }
 
 /// `text` with a token in place of each `name` that is a whole one between what stands before and behind it.
-pub(super) fn replaced(text: &str, name: &str, token: &str, is_whole: impl Fn(&str, &str) -> bool) -> String {
+pub fn replaced(text: &str, name: &str, token: &str, is_whole: impl Fn(&str, &str) -> bool) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
     while let Some((before, after)) = rest.split_once(name) {

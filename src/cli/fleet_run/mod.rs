@@ -22,7 +22,7 @@ use args::{CheckHosts, FleetCommand, Push, ReachArgs, ReportArgs};
 use narrows_load::held::{Aim, Held, Readers};
 use narrows_machine::program;
 use narrows_machine::root::Root;
-use narrows_report::fleet_run::{self, FleetRunReport};
+use narrows_runs::fleet_run::{self, FleetRunReport};
 use narrows_session::fleet::{Ground, HOST, HostName, Launcher, Pushed, Reach, hosts, inventory};
 
 /// No program that is pushed is larger, in bytes.

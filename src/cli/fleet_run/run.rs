@@ -16,7 +16,7 @@ use narrows_load::held::Held;
 use narrows_load::measurement::Pattern;
 use narrows_machine::program;
 use narrows_machine::root::Root;
-use narrows_report::fleet_run::{Files, build, folded};
+use narrows_runs::fleet_run::{Files, build, folded};
 use narrows_session::fleet::hosts::FoundKind;
 use narrows_session::fleet::{Asked, Fleet, HostName, Preflight, Pushed, objections};
 use narrows_verdict::fleet::Point;

@@ -18,8 +18,8 @@ use narrows_load::preset::job::{self, JobTarget, JobTime};
 use narrows_load::preset::{Preset, StopRule, Test, Work};
 use narrows_load::scan::ScanPlan;
 use narrows_load::target::Target;
-use narrows_report::measure::sweep::{curves, odd};
-use narrows_report::measure::{self, Context, FailedView, LeftOut, MeasureReport, Settings, TestResult};
+use narrows_runs::measure::sweep::{curves, odd};
+use narrows_runs::measure::{self, Context, FailedView, LeftOut, MeasureReport, Settings, TestResult};
 use narrows_session::Teller;
 use narrows_session::measure::Command;
 use narrows_session::runner::{self, Filling, LoadOutcome};
@@ -389,7 +389,7 @@ mod tests {
     use narrows_base::units::Bytes;
     use narrows_load::preset;
     use narrows_machine::Machine;
-    use narrows_report::measure::{PathCeilings, TargetKind, TargetView};
+    use narrows_runs::measure::{PathCeilings, TargetKind, TargetView};
 
     #[test]
     fn a_saved_run_is_one_that_could_be_typed() {

@@ -18,7 +18,7 @@ use super::values::{Choices, EVERY, choices, duration, host, precision, size};
 use super::{Failure, NOTHING_FOUND, output};
 use narrows_base::units::Bytes;
 use narrows_load::preset::{self, Preset, StopRule};
-use narrows_report::measure;
+use narrows_runs::measure;
 use narrows_session::measure::Timing;
 
 /// What `measure` is asked.

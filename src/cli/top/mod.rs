@@ -14,7 +14,7 @@ use super::values::duration;
 use super::{Failure, NOTHING_FOUND, output, target};
 use narrows_machine::Machine;
 use narrows_machine::root::Root;
-use narrows_report::top::{About, TopReport, document, report};
+use narrows_runs::top::{About, TopReport, document, report};
 use narrows_session::live::{Follow, Look};
 
 /// The shortest time between two looks, and the longest.

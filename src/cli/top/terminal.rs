@@ -8,8 +8,8 @@ use ratatui::DefaultTerminal;
 use super::{Failure, INTERVALS, TopArgs, view};
 use crate::cli::signals::stop_on_signals;
 use narrows_base::units::{Nanos, human};
-use narrows_report::top::TopReport;
-use narrows_report::top::screen::{Screen, Wish};
+use narrows_runs::top::TopReport;
+use narrows_runs::top::screen::{Screen, Wish};
 use narrows_session::live::Follow;
 
 /// A signal is noticed within this time.

@@ -61,7 +61,7 @@ fn explained(inventory: &[Change]) -> String {
 }
 
 /// The answer for two texts that tell no path.
-pub(crate) fn texts(comparison: &Comparison) -> Answer {
+pub fn texts(comparison: &Comparison) -> Answer {
     let count = |side: &str| comparison.lines.iter().filter(|one| one.only_in == side).count();
     let lines = |count: usize| format!("{count} line{}", if count == 1 { "" } else { "s" });
     let said = match (count("A"), count("B")) {
@@ -74,7 +74,7 @@ pub(crate) fn texts(comparison: &Comparison) -> Answer {
 }
 
 /// The answer for two machines: what may be slower or faster now, and what only one of them shows.
-pub(crate) fn machines(comparison: &Comparison) -> Answer {
+pub fn machines(comparison: &Comparison) -> Answer {
     let all = &comparison.paths;
     let named = |state: Option<&PathState>| {
         let model = |state: &PathState| state.model.as_ref().map(|model| format!(" ({model})"));
@@ -114,4 +114,28 @@ pub(crate) fn machines(comparison: &Comparison) -> Answer {
         (unknown > 0).then(|| format!("What reads of {unknown} can get is not known of both.")),
     ];
     Answer { sentence: said.into_iter().flatten().collect::<Vec<String>>().join(" "), todo: Vec::new() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_comparison_tells_by_how_much_and_what_names_the_hop() {
+        let text = include_str!("../../../../tests/figures/compare.json");
+        let mut other: Comparison = serde_json::from_str(text).expect("a comparison");
+        let Answer { sentence, todo } = compare(&other);
+        assert!(
+            sentence.contains("SEQ1M Q1T1 read: A 400 MB/s, B 200 MB/s, −50 % (−50.6 % … −49.4 %)."),
+            "{sentence}"
+        );
+        assert!(sentence.contains("they do not tell which hop limits"), "{sentence}");
+        assert!(todo[0].contains("on the slower one, names its narrowest hop"), "{todo:?}");
+        other.inventory = serde_json::from_str(
+            r#"[{"what": "link: width", "a": "x1", "b": "x4"}, {"what": "kernel", "a": "6.1", "b": null, "reason": "not stated"}]"#,
+        )
+        .unwrap();
+        let named = compare(&other).sentence;
+        assert!(named.contains("may be why: link: width (x1 → x4); kernel (6.1 → not stated)."), "{named}");
+    }
 }

@@ -9,20 +9,20 @@ use crate::text::Tone;
 
 /// What was found.
 #[derive(Debug, Clone)]
-pub(crate) struct Finding {
-    pub(crate) severity: Severity,
+pub struct Finding {
+    pub severity: Severity,
     /// The summary, with the code and how sure it is.
-    pub(crate) text: String,
+    pub text: String,
     /// Where the same is so.
-    pub(crate) also: Option<String>,
+    pub also: Option<String>,
     /// How we know: what, and where from.
-    pub(crate) evidence: Vec<String>,
+    pub evidence: Vec<String>,
     /// What to do.
-    pub(crate) advice: Vec<Advice>,
+    pub advice: Vec<Advice>,
 }
 
 /// Puts findings with evidence and all advice.
-pub(crate) fn findings<'a>(out: &mut impl Blocks, findings: impl IntoIterator<Item = &'a verdict::Finding>) {
+pub fn findings<'a>(out: &mut impl Blocks, findings: impl IntoIterator<Item = &'a verdict::Finding>) {
     for (number, finding) in findings.into_iter().enumerate() {
         if number > 0 {
             out.gap();
@@ -52,7 +52,7 @@ const EVIDENCE: [usize; MOST] = [2, 1, 1];
 
 /// Puts findings, each with the place that it is about, the worst first and what is said of several places once. What explains
 /// nothing to be done is left to those who ask for all, where there is something to be done.
-pub(crate) fn findings_once(out: &mut impl Blocks, found: &[(String, &verdict::Finding)]) {
+pub fn findings_once(out: &mut impl Blocks, found: &[(String, &verdict::Finding)]) {
     let mut once: Vec<(&verdict::Finding, Vec<&str>)> = Vec::new();
     for (place, finding) in found {
         match once.iter_mut().find(|(other, _)| are_equal(other, finding)) {
@@ -104,7 +104,7 @@ fn are_equal(a: &verdict::Finding, b: &verdict::Finding) -> bool {
 
 /// Puts findings with their best advice only. Of those that call for no action and say the same of several devices,
 /// the first stands for all.
-pub(crate) fn findings_in_brief(out: &mut impl Blocks, findings: &[&verdict::Finding]) {
+pub fn findings_in_brief(out: &mut impl Blocks, findings: &[&verdict::Finding]) {
     for (number, finding) in findings.iter().enumerate() {
         let before = findings.get(..number).unwrap_or_default();
         if before.iter().any(|other| are_alike(other, finding)) {

@@ -8,31 +8,30 @@ mod finding;
 mod html;
 mod scrub;
 mod style;
-pub(crate) mod table;
+pub mod table;
 mod terminal;
 
 pub use html::page;
 
-pub(crate) use finding::{findings, findings_in_brief, findings_once};
-pub(crate) use table::{Cell, Column, Content, Row, Table, Width};
+pub use finding::{findings, findings_in_brief, findings_once};
+pub use table::{Cell, Column, Content, Row, Table, Width};
 
 use crate::figure::Figure;
 use crate::text::Tone;
 use crate::view::Tool;
-use narrows_base::units::{BytesPerSec, human};
-use narrows_load::scan::Scan;
+use narrows_base::units::{Bytes, BytesPerSec, human};
 
 /// What a command has to say.
 #[derive(Debug, Clone, Default)]
 pub struct Document {
     /// The command: `lab`; empty where there is none.
-    pub(crate) command: &'static str,
+    pub command: &'static str,
     /// What it is about: a target, a machine, files.
-    pub(crate) subject: String,
+    pub subject: String,
     /// The program, and the version of it, that found it out; empty where the report does not say.
-    pub(crate) tool: String,
+    pub tool: String,
     /// The blocks, in the order in which a terminal shows them.
-    pub(crate) blocks: Vec<Block>,
+    pub blocks: Vec<Block>,
 }
 
 /// Who the reader is.
@@ -53,7 +52,7 @@ impl Audience {
 
 /// Where a part stands on a page. A terminal shows parts in the order in which they were added.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Place {
+pub enum Place {
     /// The answer.
     Verdict,
     /// The path as a map.
@@ -72,7 +71,7 @@ pub(crate) enum Place {
 
 /// A part of a document.
 #[derive(Debug, Clone)]
-pub(crate) enum Block {
+pub enum Block {
     /// From here on a part of the page with this title; nothing on a terminal.
     Part(Place, String),
     /// An empty line on a terminal.
@@ -88,8 +87,8 @@ pub(crate) enum Block {
     /// Commands, each in a line however long, so that they can be copied, and what they are on a terminal. They are left out of
     /// text that is narrow by promise.
     Commands(&'static str, Vec<String>),
-    /// Rate by position on a device, drawn in characters as wide as the terminal is; a page has a figure in its place.
-    Positions(Scan),
+    /// The rates of samples by their offsets on a device, drawn in characters as wide as the terminal is; a page has a figure in its place.
+    Positions(Vec<(Bytes, BytesPerSec)>),
     /// A figure on a page; nothing elsewhere, where tables say the same.
     Figure(Box<Figure>),
     /// What only pages show, folded away.
@@ -102,27 +101,27 @@ pub(crate) enum Block {
 
 /// Words, wrapped.
 #[derive(Debug, Clone)]
-pub(crate) struct Paragraph {
+pub struct Paragraph {
     /// What stands before it, with its margin: `FAULT  `, `       · `.
-    pub(crate) lead: (Tone, String),
-    pub(crate) tone: Tone,
-    pub(crate) text: String,
+    pub lead: (Tone, String),
+    pub tone: Tone,
+    pub text: String,
 }
 
 /// Names and what is said of each.
 #[derive(Debug, Clone)]
-pub(crate) struct Pairs {
+pub struct Pairs {
     /// Columns before the names.
-    pub(crate) margin: usize,
+    pub margin: usize,
     /// Columns of the names, with the space behind them.
-    pub(crate) width: usize,
+    pub width: usize,
     /// Whether the texts are commands.
-    pub(crate) commands: bool,
-    pub(crate) pairs: Vec<(String, String)>,
+    pub commands: bool,
+    pub pairs: Vec<(String, String)>,
 }
 
 /// Puts blocks one after the other.
-pub(crate) trait Blocks {
+pub trait Blocks {
     /// Adds a block.
     fn add(&mut self, block: Block);
 
@@ -221,14 +220,14 @@ impl Blocks for Document {
 
 impl Document {
     /// A document of a command, about something, by a version of the program.
-    pub(crate) fn new(command: &'static str, subject: impl Into<String>, tool: Option<&Tool>) -> Self {
+    pub fn new(command: &'static str, subject: impl Into<String>, tool: Option<&Tool>) -> Self {
         let tool = tool.map(|tool| format!("{} {}", tool.name, tool.version)).unwrap_or_default();
         Self { command, subject: subject.into(), tool, blocks: Vec::new() }
     }
 }
 
 /// Half of a confidence interval as a part of the rate: `0.4 %`; a dash where there is none.
-pub(crate) fn half(rate: BytesPerSec, ends: Option<[BytesPerSec; 2]>) -> String {
+pub fn half(rate: BytesPerSec, ends: Option<[BytesPerSec; 2]>) -> String {
     ends.map_or_else(|| "–".to_owned(), |[low, high]| human::percent((high - low).fraction_of(rate) / 2.0))
 }
 

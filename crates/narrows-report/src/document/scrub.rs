@@ -10,12 +10,12 @@ const LONGEST: usize = 32_000;
 
 impl Document {
     /// The document without what is not known to be harmless, each with the same token wherever it stood.
-    pub(crate) fn scrubbed(self) -> Self {
+    pub fn scrubbed(self) -> Self {
         self.without(Names::default())
     }
 
     /// As [`Self::scrubbed`], with what is known of names.
-    pub(crate) fn without(mut self, mut names: Names) -> Self {
+    pub fn without(mut self, mut names: Names) -> Self {
         let mut texts: Vec<&mut String> = vec![&mut self.subject, &mut self.tool];
         self.blocks.iter_mut().for_each(|block| collect(block, &mut texts));
         texts.iter_mut().for_each(|text| shorten(text));

@@ -5,24 +5,24 @@ use crate::text::Tone;
 
 /// Rows below titles.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Table {
+pub struct Table {
     /// What it is of, for pages.
-    pub(crate) caption: String,
+    pub caption: String,
     /// Columns of a terminal before it.
-    pub(crate) margin: usize,
-    pub(crate) columns: Vec<Column>,
-    pub(crate) rows: Vec<Row>,
+    pub margin: usize,
+    pub columns: Vec<Column>,
+    pub rows: Vec<Row>,
     /// What its bars mean; empty where it says itself.
-    pub(crate) bars: &'static str,
+    pub bars: &'static str,
     /// Whether titles are shown on a terminal.
-    pub(crate) titles: bool,
+    pub titles: bool,
     /// Whether columns that have no room go on below, with the names of the rows before them.
-    pub(crate) breaks: bool,
+    pub breaks: bool,
 }
 
 /// How wide a column is on a terminal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Width {
+pub enum Width {
     /// So many columns.
     Fixed(usize),
     /// What its cells need, between two bounds.
@@ -41,19 +41,19 @@ pub(crate) enum Width {
 }
 
 #[derive(Debug, Clone)]
-pub(crate) struct Column {
-    pub(crate) title: String,
-    pub(crate) width: Width,
+pub struct Column {
+    pub title: String,
+    pub width: Width,
     /// Columns of a terminal before it.
-    pub(crate) gap: usize,
+    pub gap: usize,
     /// Whether its cells end below each other.
-    pub(crate) right: bool,
+    pub right: bool,
     /// Which column gives way first when there is no room: the one with the lowest number but 0, which never does.
-    pub(crate) yields: u8,
+    pub yields: u8,
     /// Whether its cells are the names of the rows.
-    pub(crate) names: bool,
+    pub names: bool,
     /// Whether its cells go on below where they are too long, rather than being cut off.
-    pub(crate) wraps: bool,
+    pub wraps: bool,
 }
 
 impl Column {
@@ -62,71 +62,71 @@ impl Column {
     }
 
     /// Text, from its left end.
-    pub(crate) fn left(title: &str, width: Width) -> Self {
+    pub fn left(title: &str, width: Width) -> Self {
         Self::new(title, width, 2)
     }
 
     /// Numbers, up to their right end, in a column of a fixed width that includes the space before it.
-    pub(crate) fn right(title: &str, width: usize) -> Self {
+    pub fn right(title: &str, width: usize) -> Self {
         Self { right: true, ..Self::new(title, Width::Fixed(width), 0) }
     }
 
     /// Numbers, in a column as wide as they are.
-    pub(crate) fn number(title: &str) -> Self {
+    pub fn number(title: &str) -> Self {
         Self { right: true, ..Self::new(title, Width::Fit(0, usize::MAX), 2) }
     }
 
     /// The names of the rows.
-    pub(crate) fn name(title: &str, width: Width) -> Self {
+    pub fn name(title: &str, width: Width) -> Self {
         Self { names: true, ..Self::new(title, width, 0) }
     }
 
-    pub(crate) fn bar(least: usize, most: usize) -> Self {
+    pub fn bar(least: usize, most: usize) -> Self {
         Self::new("", Width::Bar(least, most), 2)
     }
 
     /// With another space before it.
-    pub(crate) fn gap(self, gap: usize) -> Self {
+    pub fn gap(self, gap: usize) -> Self {
         Self { gap, ..self }
     }
 
     /// Gives way at this turn when there is no room.
-    pub(crate) fn yields(self, turn: u8) -> Self {
+    pub fn yields(self, turn: u8) -> Self {
         Self { yields: turn, ..self }
     }
 
     /// Goes on below where a cell is too long.
-    pub(crate) fn wrapping(self) -> Self {
+    pub fn wrapping(self) -> Self {
         Self { wraps: true, ..self }
     }
 }
 
 /// A row, and what is said of it below.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Row {
-    pub(crate) cells: Vec<Cell>,
-    pub(crate) notes: Vec<Block>,
+pub struct Row {
+    pub cells: Vec<Cell>,
+    pub notes: Vec<Block>,
 }
 
 impl Row {
     /// A row without notes.
-    pub(crate) const fn of(cells: Vec<Cell>) -> Self {
+    pub const fn of(cells: Vec<Cell>) -> Self {
         Self { cells, notes: Vec::new() }
     }
 }
 
 /// What stands in a column of a row.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Cell {
-    pub(crate) content: Content,
-    pub(crate) tone: Option<Tone>,
+pub struct Cell {
+    pub content: Content,
+    pub tone: Option<Tone>,
     /// It takes the room of all columns behind it, too.
-    pub(crate) spans: bool,
+    pub spans: bool,
 }
 
 /// What a cell holds.
 #[derive(Debug, Clone, Default)]
-pub(crate) enum Content {
+pub enum Content {
     /// Nothing.
     #[default]
     None,
@@ -152,35 +152,35 @@ pub(crate) enum Content {
 }
 
 impl Cell {
-    pub(crate) fn text(text: impl Into<String>) -> Self {
+    pub fn text(text: impl Into<String>) -> Self {
         Self { content: Content::Text(text.into()), ..Self::default() }
     }
 
     /// Text of a tone.
-    pub(crate) fn toned(tone: Tone, text: impl Into<String>) -> Self {
+    pub fn toned(tone: Tone, text: impl Into<String>) -> Self {
         Self::text(text).tone(tone)
     }
 
     /// Any content.
-    pub(crate) fn of(content: Content) -> Self {
+    pub fn of(content: Content) -> Self {
         Self { content, ..Self::default() }
     }
 
-    pub(crate) fn bar(part: f64) -> Self {
+    pub fn bar(part: f64) -> Self {
         Self::of(Content::Bar(part))
     }
 
-    pub(crate) fn tone(self, tone: Tone) -> Self {
+    pub fn tone(self, tone: Tone) -> Self {
         Self { tone: Some(tone), ..self }
     }
 
     /// Over all columns behind it.
-    pub(crate) fn spanning(self) -> Self {
+    pub fn spanning(self) -> Self {
         Self { spans: true, ..self }
     }
 
     /// Its words for readers with room: pages.
-    pub(crate) fn words(&self) -> String {
+    pub fn words(&self) -> String {
         match &self.content {
             Content::None | Content::Bar(_) => String::new(),
             Content::Text(text) | Content::Whole(text) | Content::Branch { text, .. } => text.clone(),
@@ -192,27 +192,27 @@ impl Cell {
 
 impl Table {
     /// A table with titles.
-    pub(crate) fn new(caption: impl Into<String>, margin: usize, columns: Vec<Column>) -> Self {
+    pub fn new(caption: impl Into<String>, margin: usize, columns: Vec<Column>) -> Self {
         Self { caption: caption.into(), margin, columns, titles: true, ..Self::default() }
     }
 
     /// Its titles are for pages.
-    pub(crate) fn untitled(self) -> Self {
+    pub fn untitled(self) -> Self {
         Self { titles: false, ..self }
     }
 
     /// Adds a row.
-    pub(crate) fn row(&mut self, cells: Vec<Cell>) {
+    pub fn row(&mut self, cells: Vec<Cell>) {
         self.rows.push(Row::of(cells));
     }
 
     /// Adds a row of texts that are all of one tone.
-    pub(crate) fn texts(&mut self, tone: Tone, texts: impl IntoIterator<Item = String>) {
+    pub fn texts(&mut self, tone: Tone, texts: impl IntoIterator<Item = String>) {
         self.row(texts.into_iter().map(|text| Cell::toned(tone, text)).collect());
     }
 
     /// Whether any row has something in a column.
-    pub(crate) fn is_used(&self, column: usize) -> bool {
+    pub fn is_used(&self, column: usize) -> bool {
         self.rows.iter().filter_map(|row| row.cells.get(column)).any(|cell| match &cell.content {
             Content::Bar(_) => true,
             _ => !cell.words().is_empty(),

@@ -1,12 +1,13 @@
 //! The back end for terminals: no line is wider than the style allows, and plain text is ASCII.
 
 mod columns;
+mod positions;
 
 use columns::put_table;
+use positions::by_position;
 
 use super::finding::Finding;
 use super::{Block, Document, Pairs};
-use crate::measure;
 use crate::sanitize::one_line;
 use crate::text::{Style, Tone, paragraph, width};
 use narrows_verdict::{Advice, Severity};
@@ -50,8 +51,8 @@ fn put(out: &mut String, style: &Style, block: &Block) {
             }
         }
         Block::Commands(..) => {}
-        Block::Positions(scan) => {
-            for line in measure::by_position(scan, style) {
+        Block::Positions(samples) => {
+            for line in by_position(samples, style) {
                 out.push_str(&line);
                 out.push('\n');
             }

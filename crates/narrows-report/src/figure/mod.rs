@@ -5,15 +5,13 @@
 //! them and nothing else. The same input gives the same bytes.
 
 pub mod chart;
-mod path_map;
+pub mod path_map;
 mod style;
-mod svg;
-#[cfg(test)]
-mod tests;
+pub mod svg;
 mod whole;
 mod width;
 
-pub use path_map::{fleet_map, machine_map, path_map};
+pub use path_map::{machine_map, path_map};
 pub use style::{standalone, style};
 pub use svg::Svg;
 pub use whole::{Data, Figure, Picture};

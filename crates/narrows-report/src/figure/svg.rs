@@ -50,7 +50,7 @@ impl Svg {
     }
 
     /// All words of it, to be changed.
-    pub(crate) fn words_mut(&mut self) -> impl Iterator<Item = &mut String> {
+    pub fn words_mut(&mut self) -> impl Iterator<Item = &mut String> {
         std::iter::once(&mut self.label).chain(self.said.iter_mut().map(|(_, text)| text))
     }
 
@@ -130,7 +130,7 @@ impl Svg {
         self.written("", "")
     }
 
-    pub(super) fn written(&self, namespace: &str, inside: &str) -> String {
+    pub fn written(&self, namespace: &str, inside: &str) -> String {
         let (width, height) = (number(self.width), number(self.height.ceil()));
         let mut out = format!(
             "<svg{namespace} class=\"picture\" viewBox=\"0 0 {width} {height}\" width=\"{width}\" height=\"{height}\" \
@@ -153,7 +153,7 @@ impl Svg {
 }
 
 /// A number with at most two decimals and no more than it needs, the same everywhere; 0 for what is no number.
-pub(super) fn number(value: f64) -> String {
+pub fn number(value: f64) -> String {
     if !value.is_finite() {
         return "0".to_owned();
     }

@@ -64,7 +64,7 @@ impl Data {
 
 impl Figure {
     /// All words of it that may hold names, to be changed.
-    pub(crate) fn words_mut(&mut self) -> Vec<&mut String> {
+    pub fn words_mut(&mut self) -> Vec<&mut String> {
         let mut all = vec![&mut self.title, &mut self.alternative];
         for picture in &mut self.pictures {
             all.extend([&mut picture.label, &mut picture.note]);
@@ -77,7 +77,7 @@ impl Figure {
 
     /// The figure as an element: pictures, words, and the values to unfold; with the level and class of its title, and the name of
     /// the region of its values. It needs [`super::style`] on its page.
-    pub(crate) fn html(&self, (level, look): (usize, &str), label: &str) -> String {
+    pub fn html(&self, (level, look): (usize, &str), label: &str) -> String {
         let id = self.id.as_str();
         let mut out = format!(
             "<figure class=\"figure\" id=\"{0}\" aria-labelledby=\"{0}-title\">\n<h{level}{look} id=\"{0}-title\">{1}</h{level}>\n",

@@ -23,13 +23,13 @@ const BOLD: [u16; 95] = [
 
 /// The size of a text and how heavy it is.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Face {
+pub struct Face {
     /// Its class in the style.
-    pub(super) class: &'static str,
+    pub class: &'static str,
     /// The font's size in pixels.
-    pub(super) size: f64,
+    pub size: f64,
     /// Whether it is set in bold.
-    pub(super) is_bold: bool,
+    pub is_bold: bool,
 }
 
 /// What the style calls its sizes of text. The style is made of the same values.
@@ -48,7 +48,7 @@ pub(super) const LEAD: Face = Face { class: "t-lead", size: 20.0, is_bold: false
 
 impl Face {
     /// The width of a text in pixels: at most this in any common font.
-    pub(super) fn width(self, text: &str) -> f64 {
+    pub fn width(self, text: &str) -> f64 {
         text.chars().map(|c| self.advance(c)).sum::<f64>() * self.size / 1000.0
     }
 
@@ -60,7 +60,7 @@ impl Face {
     }
 
     /// The text if it fits, else its beginning with a mark.
-    pub(super) fn fit(self, text: &str, room: f64) -> String {
+    pub fn fit(self, text: &str, room: f64) -> String {
         // What is written is the inert text, which may be longer.
         let text = inert(text);
         if self.width(&text) <= room {
@@ -76,7 +76,7 @@ impl Face {
 
     /// The text in at most `most` lines, broken between words, and in a word that is longer than a line; the last is cut off
     /// where it does not suffice.
-    pub(super) fn wrap(self, text: &str, room: f64, most: usize) -> Vec<String> {
+    pub fn wrap(self, text: &str, room: f64, most: usize) -> Vec<String> {
         let mut lines: Vec<String> = Vec::new();
         let text = inert(text);
         let mut rest = text.trim();

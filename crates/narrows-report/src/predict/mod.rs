@@ -291,7 +291,7 @@ pub fn document(report: &PredictReport, audience: Audience) -> Document {
 }
 
 /// A prediction that is known, else the first: its narrowest hop, interval, and what to measure.
-pub(crate) fn answer(report: &PredictReport) -> Option<Answer> {
+pub fn answer(report: &PredictReport) -> Option<Answer> {
     let all: Vec<&PredictionView> = report.systems.iter().flat_map(|system| &system.predictions).collect();
     let first = all.first()?;
     let of = all.iter().find(|it| it.before.is_some() && it.known).unwrap_or(first);

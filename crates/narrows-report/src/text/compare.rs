@@ -271,7 +271,7 @@ fn scope(comparison: &Comparison) -> String {
 }
 
 /// What the tests support, in a sentence.
-pub(crate) fn sentence(comparison: &Comparison) -> (Tone, String) {
+pub fn sentence(comparison: &Comparison) -> (Tone, String) {
     let (tone, text) = supported(comparison, "B", "A");
     match comparison.verdict {
         Verdict::NotComparable => (tone, text),
@@ -281,7 +281,7 @@ pub(crate) fn sentence(comparison: &Comparison) -> (Tone, String) {
 }
 
 /// Whether all that is compared are rates of which nobody knows how sure they are.
-pub(crate) fn has_no_interval(comparison: &Comparison) -> bool {
+pub fn has_no_interval(comparison: &Comparison) -> bool {
     !comparison.workloads.is_empty() && comparison.workloads.iter().all(|one| one.difference.is_none())
 }
 
@@ -378,7 +378,7 @@ fn put_workload(out: &mut Document, workload: &WorkloadComparison) {
     }
 }
 
-pub(crate) const fn word(verdict: Verdict) -> (Tone, &'static str) {
+pub const fn word(verdict: Verdict) -> (Tone, &'static str) {
     match verdict {
         Verdict::Faster => (Tone::Good, "faster"),
         Verdict::Slower => (Tone::Bad, "slower"),
@@ -413,6 +413,6 @@ fn put_latencies(out: &mut Document, pairs: &[LatencyPair]) {
 }
 
 /// `+12.3 % (+11.8 … +12.9 %)`.
-pub(crate) fn relative(difference: f64, [low, high]: [f64; 2]) -> String {
+pub fn relative(difference: f64, [low, high]: [f64; 2]) -> String {
     format!("{} ({} … {})", signed(difference), signed(low), signed(high))
 }

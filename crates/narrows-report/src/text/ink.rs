@@ -8,7 +8,7 @@ use crate::sanitize::inert;
 
 /// What a piece of text means, which decides how it looks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Tone {
+pub enum Tone {
     /// Nothing special.
     Normal,
     /// A heading, or the sentence that matters most.
@@ -85,7 +85,7 @@ impl<'a> Line<'a> {
 }
 
 /// `text` in the characters that the reader can show, with nothing in it that a terminal obeys, and no more of it than anybody reads.
-pub(crate) fn shown(style: &Style, text: &str) -> String {
+pub(super) fn shown(style: &Style, text: &str) -> String {
     let text = inert(text);
     if style.unicode { text } else { ascii(&text) }
 }

@@ -15,10 +15,11 @@ mod results;
 mod runs;
 mod style;
 
-pub use style::{Colour, Style, is_coloured};
+pub use style::Style;
 
-pub(super) use ink::{Line, Tone, fit, paragraph, width, wrap};
-pub(super) use runs::percentiles;
+pub use ink::Tone;
+pub(crate) use ink::{Line, fit, paragraph, width, wrap};
+pub use runs::percentiles;
 
 use super::names::Names;
 use super::view::{CheckReport, HopView, InputView, MachineView, PathView};
@@ -104,7 +105,7 @@ fn inputs_line(inputs: &[InputView]) -> Option<String> {
 }
 
 /// `ASUS X99-A · Intel Core i7-5820K, 6 cores · 33.6 GB memory · Linux 6.1.0`.
-pub(super) fn machine_line(machine: &MachineView) -> String {
+pub fn machine_line(machine: &MachineView) -> String {
     let board = [(&machine.board_vendor, &machine.board), (&machine.system_vendor, &machine.product)];
     let board = board.into_iter().find_map(|(vendor, name)| Some((vendor, name.as_ref()?)));
     let cores = machine.cores.map(|count| human::counted(count, "core"));

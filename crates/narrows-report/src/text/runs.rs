@@ -5,9 +5,9 @@ use crate::document::{Block, Blocks, Cell, Column, Place, Row, Table, Width, hal
 use crate::figure::chart::means;
 use crate::view::{ConditionView, RunView};
 use narrows_base::lists::known_of;
+use narrows_base::measurement::{Access, Latency, Measurement};
 use narrows_base::stats;
 use narrows_base::units::{BytesPerSec, Nanos, human};
-use narrows_load::measurement::{Access, Latency, Measurement};
 
 /// A run's course is drawn in at most this many columns.
 const COURSE: usize = 30;
@@ -115,7 +115,7 @@ fn or_too_few(percentile: Option<Nanos>) -> String {
 }
 
 /// All percentiles from the median to five nines, and from which on there are too few samples.
-pub(crate) fn percentiles(latency: &Latency) -> String {
+pub fn percentiles(latency: &Latency) -> String {
     let all = latency.percentiles();
     let known = all.iter().filter_map(|(one, value)| Some(format!("{} {}", one.label, (*value)?)));
     let mut parts: Vec<String> = known.collect();

@@ -42,7 +42,7 @@ pub fn tool() -> Tool {
 }
 
 /// Why fields are `null`: what is said of those that are.
-pub(crate) fn why_null<'w>(fields: impl IntoIterator<Item = (bool, &'w str)>) -> Option<String> {
+pub fn why_null<'w>(fields: impl IntoIterator<Item = (bool, &'w str)>) -> Option<String> {
     let said: Vec<&str> = fields.into_iter().filter_map(|(is_null, why)| is_null.then_some(why)).collect();
     (!said.is_empty()).then(|| said.join("; "))
 }

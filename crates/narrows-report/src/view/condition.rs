@@ -207,7 +207,7 @@ fn in_words(state: &LinkState) -> String {
 }
 
 /// The same of what is known.
-pub(crate) fn speed_and_width(state: &LinkState) -> String {
+pub fn speed_and_width(state: &LinkState) -> String {
     let speed = state.speed.map(|speed| speed.to_string());
     known_of([speed, state.width.map(|width| width.to_string())], " ")
 }

@@ -7,9 +7,9 @@ mod build;
 mod condition;
 mod results;
 
-pub(crate) use build::why_null;
+pub use build::why_null;
 pub use build::{PeerView, build, machine_view, peers, tool};
-pub(crate) use condition::speed_and_width;
+pub use condition::speed_and_width;
 pub use condition::{ConditionView, DriveView, EventView, LinkView, SmartView};
 pub use results::{JudgedResult, has_findings, judged};
 
@@ -17,8 +17,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use narrows_base::measurement::Measurement;
 use narrows_base::units::{Bytes, BytesPerSec};
-use narrows_load::measurement::Measurement;
 use narrows_machine::captured::Adapter;
 use narrows_machine::captured::DeviceLoad;
 use narrows_model::ceiling::memory::{Claim, Crossings};

@@ -7,30 +7,30 @@ use crate::figure::width::{PLAIN_TEXT, SMALL, SMALL_STRONG};
 
 /// One bar.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Bar {
+pub struct Bar {
     /// Its colour.
-    pub(crate) class: &'static str,
+    pub class: &'static str,
     /// What it shows, in the unit of the chart.
-    pub(crate) value: f64,
+    pub value: f64,
     /// Where what follows the value ends: what was lost, hatched by its outline alone.
-    pub(crate) lost_from: Option<f64>,
-    pub(crate) interval: Option<[f64; 2]>,
+    pub lost_from: Option<f64>,
+    pub interval: Option<[f64; 2]>,
     /// A ceiling, or what was predicted, as a line across the bar.
-    pub(crate) ceiling: Option<f64>,
+    pub ceiling: Option<f64>,
     /// The value in words, and what is said of it.
-    pub(crate) shown: String,
+    pub shown: String,
     /// What is read back by a program: names and values as in JSON.
-    pub(crate) data: Vec<(&'static str, String)>,
+    pub data: Vec<(&'static str, String)>,
 }
 
 /// Bars that belong together, and their name.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Row {
-    pub(crate) name: String,
-    pub(crate) bars: Vec<Bar>,
+pub struct Row {
+    pub name: String,
+    pub bars: Vec<Bar>,
     /// What is said below the name.
-    pub(crate) note: String,
-    pub(crate) class: &'static str,
+    pub note: String,
+    pub class: &'static str,
 }
 
 const THICK: f64 = 18.0;
@@ -39,15 +39,15 @@ const SIGN: f64 = 22.0;
 
 /// What signs are called.
 #[derive(Debug, Clone)]
-pub(crate) struct Signs {
+pub struct Signs {
     /// Lines across bars.
-    pub(crate) line: &'static str,
+    pub line: &'static str,
     /// Outlines behind bars.
-    pub(crate) outline: &'static str,
+    pub outline: &'static str,
     /// Whiskers.
-    pub(crate) interval: &'static str,
+    pub interval: &'static str,
     /// What else is said, a line each.
-    pub(crate) notes: Vec<String>,
+    pub notes: Vec<String>,
 }
 
 impl Default for Signs {
@@ -62,33 +62,33 @@ impl Default for Signs {
 }
 
 /// A figure of bars that is being made.
-pub(crate) struct BarChart {
-    pub(crate) rows: Vec<Row>,
+pub struct BarChart {
+    pub rows: Vec<Row>,
     data: Data,
-    pub(crate) signs: Signs,
+    pub signs: Signs,
 }
 
 /// What a figure of one drawing is called: its identity, its title, and the name of the drawing.
-pub(crate) struct Named<'a> {
-    pub(crate) id: String,
-    pub(crate) title: &'a str,
-    pub(crate) label: &'a str,
+pub struct Named<'a> {
+    pub id: String,
+    pub title: &'a str,
+    pub label: &'a str,
 }
 
 impl BarChart {
     /// A chart without rows, and the columns of its values.
-    pub(crate) fn new(columns: &'static [&'static str]) -> Self {
+    pub fn new(columns: &'static [&'static str]) -> Self {
         Self { rows: Vec::new(), data: Data::new(columns), signs: Signs::default() }
     }
 
     /// One more row, and its values.
-    pub(crate) fn put(&mut self, row: Row, values: impl IntoIterator<Item = String>) {
+    pub fn put(&mut self, row: Row, values: impl IntoIterator<Item = String>) {
         self.rows.push(row);
         self.data.push(values);
     }
 
     /// The figure, with what it shows in sentences; `None` without rows. `shown` writes a value of the scale.
-    pub(crate) fn figure(
+    pub fn figure(
         self,
         Named { id, title, label }: Named<'_>,
         alternative: String,

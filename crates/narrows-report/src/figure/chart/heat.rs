@@ -7,36 +7,36 @@ use crate::figure::width::{SMALL, SMALL_STRONG};
 
 /// One cell.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Cell {
+pub struct Cell {
     /// From 0 to 1, in the order of the colours; `None` where nothing is known.
-    pub(super) part: Option<f64>,
+    pub part: Option<f64>,
     /// The value in words.
-    pub(super) shown: String,
+    pub shown: String,
     /// What the pointer that rests on it tells.
-    pub(super) tip: String,
-    pub(super) data: Vec<(&'static str, String)>,
+    pub tip: String,
+    pub data: Vec<(&'static str, String)>,
     /// Whether it is set off by a frame.
-    pub(super) is_marked: bool,
+    pub is_marked: bool,
 }
 
 /// What colours and frames mean.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Legend {
+pub struct Legend {
     /// What the palest and the darkest of a scale stand for.
-    pub(super) scale: Option<[String; 2]>,
+    pub scale: Option<[String; 2]>,
     /// Shades that stand for a kind rather than for a value: their place among the colours, and the kind.
-    pub(super) kinds: Vec<(usize, &'static str)>,
+    pub kinds: Vec<(usize, &'static str)>,
     /// What a frame says; empty where no cell has one.
-    pub(super) frame: &'static str,
+    pub frame: &'static str,
     /// What else is said.
-    pub(super) notes: Vec<&'static str>,
+    pub notes: Vec<&'static str>,
 }
 
 /// More cells in a row have no words and no tips.
 const MOST_CELLS: usize = 24;
 
 /// What is read back of a row.
-pub(super) type RowData = Vec<(&'static str, String)>;
+pub type RowData = Vec<(&'static str, String)>;
 
 /// The least room of a column's name, and its lines.
 const LEAST_NAME: f64 = 64.0;
@@ -46,24 +46,24 @@ const MOST_LINES: usize = 3;
 pub(super) const SHADES: usize = 6;
 
 /// All that a heat map is drawn of.
-pub(super) struct Heat<'a> {
+pub struct Heat<'a> {
     /// Its name for those who do not see it.
-    pub(super) label: &'a str,
+    pub label: &'a str,
     /// The colour: `warm` where much is bad, `cool` where it is good.
-    pub(super) tone: &'a str,
+    pub tone: &'a str,
     /// What the rows are.
-    pub(super) corner: &'a str,
+    pub corner: &'a str,
     /// The names of the columns.
-    pub(super) columns: &'a [String],
+    pub columns: &'a [String],
     /// The name of each row and its cells.
-    pub(super) rows: &'a [(String, Vec<Cell>)],
+    pub rows: &'a [(String, Vec<Cell>)],
     /// What is read back of each row, if anything.
-    pub(super) data: &'a [RowData],
-    pub(super) legend: Legend,
+    pub data: &'a [RowData],
+    pub legend: Legend,
 }
 
 /// The cells under the names of their columns and beside those of their rows.
-pub(super) fn heat(width: f64, of: &Heat<'_>) -> Svg {
+pub fn heat(width: f64, of: &Heat<'_>) -> Svg {
     let Heat { label, tone, corner, columns, rows, data, legend } = of;
     let mut svg = Svg::new(width, label);
     let longest = rows.iter().map(|(name, _)| SMALL.width(name)).fold(SMALL.width(corner), f64::max);

@@ -6,34 +6,34 @@ use crate::figure::width::{SMALL, SMALL_STRONG};
 
 /// One line.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Line {
+pub struct Line {
     /// Its name, which stands in the legend.
-    pub(super) name: String,
+    pub name: String,
     /// Place on the axis, value, and the interval of the value.
-    pub(super) points: Vec<(f64, f64, Option<[f64; 2]>)>,
+    pub points: Vec<(f64, f64, Option<[f64; 2]>)>,
     /// Whether its points are measured: they get a sign each.
-    pub(super) is_dotted: bool,
+    pub is_dotted: bool,
     /// Whether it is a bound, drawn dashed.
-    pub(super) is_bound: bool,
+    pub is_bound: bool,
     /// What is read back by a program.
-    pub(super) data: Vec<(&'static str, String)>,
+    pub data: Vec<(&'static str, String)>,
 }
 
 /// What happened at a place of the axis.
 #[derive(Debug, Clone)]
-pub(super) struct Event {
-    pub(super) at: f64,
-    pub(super) name: String,
+pub struct Event {
+    pub at: f64,
+    pub name: String,
 }
 
 /// An axis: how a value becomes a place, and what stands at it.
-pub(super) struct Axis<'a> {
+pub struct Axis<'a> {
     /// The ends.
-    pub(super) range: [f64; 2],
-    pub(super) is_logarithmic: bool,
+    pub range: [f64; 2],
+    pub is_logarithmic: bool,
     /// Places that bear a name.
-    pub(super) ticks: Vec<(f64, String)>,
-    pub(super) name: &'a str,
+    pub ticks: Vec<(f64, String)>,
+    pub name: &'a str,
 }
 
 impl Axis<'_> {
@@ -54,14 +54,14 @@ impl Axis<'_> {
 }
 
 /// A linear axis from zero.
-pub(super) fn from_zero<'a>(most: f64, shown: &dyn Fn(f64) -> String, name: &'a str) -> Axis<'a> {
+pub fn from_zero<'a>(most: f64, shown: &dyn Fn(f64) -> String, name: &'a str) -> Axis<'a> {
     let all = steps(most);
     let range = [0.0, all.last().copied().unwrap_or(1.0)];
     Axis { range, is_logarithmic: false, ticks: all.iter().map(|step| (*step, shown(*step))).collect(), name }
 }
 
 /// A logarithmic axis over powers of ten.
-pub(super) fn decades<'a>([low, high]: [f64; 2], shown: &dyn Fn(f64) -> String, name: &'a str) -> Axis<'a> {
+pub fn decades<'a>([low, high]: [f64; 2], shown: &dyn Fn(f64) -> String, name: &'a str) -> Axis<'a> {
     let first = low.max(f64::MIN_POSITIVE).log10().floor();
     let last = high.max(low.max(f64::MIN_POSITIVE)).log10().ceil().max(first + 1.0).min(first + 30.0);
     let ticks =
@@ -73,7 +73,7 @@ pub(super) fn decades<'a>([low, high]: [f64; 2], shown: &dyn Fn(f64) -> String, 
 pub(super) const KINDS: usize = 6;
 
 /// The lines over their axes.
-pub(super) fn lines(
+pub fn lines(
     width: f64,
     label: &str,
     across: &Axis<'_>,

@@ -1,24 +1,20 @@
-//! Charts: bars, lines and heat maps, for wide and for narrow screens, and the figures of each command made of them.
+//! Charts: bars, lines and heat maps, for wide and for narrow screens, and the figures of reports made of them.
 
 mod bars;
+mod compared;
 mod heat;
-mod knees;
 mod lines;
 mod predicted;
-mod rates;
 mod runs;
 mod spread;
-mod sweeps;
 
-pub use knees::fleet_knees;
+pub use bars::{Bar, BarChart, Named, Row, Signs};
+pub use compared::before_after;
+pub use heat::{Cell, Heat, Legend, RowData, heat};
+pub use lines::{Axis, Event, Line, decades, from_zero, lines};
 pub use predicted::predictions;
-pub use rates::{alone_together, before_after, fullness, ladder_waterfall, time_budget};
-pub use runs::{Course, check, measure, percentiles, rates_over_time};
-pub use spread::{fleet_heat, fleet_rates};
-pub use sweeps::{sweep_heat, sweep_knee};
-
-pub(crate) use bars::{Bar, BarChart, Named, Row, Signs};
-pub(crate) use runs::means;
+pub use runs::{Course, check, latencies, means, of_run, percentiles, rates_over_time};
+pub use spread::fleet_heat;
 
 use super::svg::Svg;
 use super::whole::Picture;
@@ -28,18 +24,18 @@ use narrows_base::units::{BytesPerSec, human};
 const WIDTHS: [f64; 2] = [1080.0, 340.0];
 
 /// A chart drawn for both widths.
-pub(crate) fn picture(draw: impl Fn(f64) -> Svg) -> Picture {
+pub fn picture(draw: impl Fn(f64) -> Svg) -> Picture {
     let [wide, narrow] = WIDTHS.map(draw);
     Picture { label: String::new(), note: String::new(), wide, narrow: Some(narrow) }
 }
 
 /// A value of a scale of rates.
-pub(super) fn rate(value: f64) -> String {
+pub fn rate(value: f64) -> String {
     human::rate(BytesPerSec::new(value))
 }
 
 /// The ends of an interval; nothing where it is not known.
-pub(super) fn known(ends: Option<[BytesPerSec; 2]>) -> String {
+pub fn known(ends: Option<[BytesPerSec; 2]>) -> String {
     ends.map(from_to).unwrap_or_default()
 }
 
@@ -59,12 +55,12 @@ fn steps(most: f64) -> Vec<f64> {
 mod tests;
 
 /// `390 MB/s to 393 MB/s`.
-pub(crate) fn from_to([low, high]: [BytesPerSec; 2]) -> String {
+pub fn from_to([low, high]: [BytesPerSec; 2]) -> String {
     format!("{low} to {high}")
 }
 
 /// `+12.3 %`, `−0.4 %`.
-pub(crate) fn signed(part: f64) -> String {
+pub fn signed(part: f64) -> String {
     let sign = if part < 0.0 { "−" } else { "+" };
     format!("{sign}{}", human::percent(part.abs()))
 }

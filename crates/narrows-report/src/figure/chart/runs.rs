@@ -5,10 +5,10 @@ use super::{picture, rate};
 use crate::figure::style::MOST;
 use crate::figure::svg::number;
 use crate::figure::whole::{Data, Figure, Picture};
-use crate::measure::{MeasureReport, TestResult};
 use crate::view::{ConditionView, PathView, RunView};
+use narrows_base::measurement::{Latency, PERCENTILES, Percentile};
 use narrows_base::units::{BytesPerSec, Nanos, human};
-use narrows_load::measurement::{Latency, PERCENTILES, Percentile, Workload};
+use narrows_base::workload::Workload;
 use narrows_model::ceiling::Direction;
 
 /// Each value of a series is the rate of so many seconds.
@@ -119,7 +119,7 @@ pub fn rates_over_time(id: &str, runs: &[Course<'_>]) -> Option<Figure> {
 }
 
 /// The means of so many values each.
-pub(crate) fn means(series: &[BytesPerSec], step: usize) -> impl Iterator<Item = f64> {
+pub fn means(series: &[BytesPerSec], step: usize) -> impl Iterator<Item = f64> {
     series.chunks(step.max(1)).map(|part| part.iter().map(|rate| rate.get()).sum::<f64>() / part.len() as f64)
 }
 
@@ -166,39 +166,8 @@ fn kept(ticks: Vec<(f64, String)>, length: f64) -> Vec<(f64, String)> {
 /// Lines of one figure that can be told apart.
 const MOST_LINES: usize = 6;
 
-/// The latencies of one direction of a test.
-type LatencySide = fn(&TestResult) -> Option<&Latency>;
-
-/// Latencies and rates over time of the tests of a bench.
-pub fn measure(report: &MeasureReport) -> Vec<Figure> {
-    let sides: [(&str, LatencySide); 2] = [
-        ("reads", |it| it.read.as_ref().map(|side| &side.latency_ns)),
-        ("writes", |it| it.write.as_ref().map(|side| &side.latency_ns)),
-    ];
-    let mut figures = Vec::new();
-    for (what, latency) in sides {
-        let runs = report.results.iter().filter_map(|it| Some((it.name.clone(), latency(it)?)));
-        figures.extend(latencies(&format!("latencies-{what}"), what, &runs.collect::<Vec<_>>()));
-    }
-    let courses: Vec<Course<'_>> = report
-        .results
-        .iter()
-        .map(|result| {
-            let ceiling = match (&result.read, &result.write) {
-                (Some(_), None) => report.ceilings.read.as_ref().map(|it| it.bytes_per_second),
-                (None, Some(_)) => report.ceilings.write.as_ref().map(|it| it.bytes_per_second),
-                _ => None,
-            };
-            let condition = result.checks.as_ref().and_then(|checks| checks.condition.as_ref());
-            of_run(&result.name, &result.series, ceiling, condition)
-        })
-        .collect();
-    figures.extend(rates_over_time("rates", &courses));
-    figures
-}
-
 /// A run with what links, drives and arrays did meanwhile: of what was not seen in the run itself nobody knows when.
-fn of_run<'a>(
+pub fn of_run<'a>(
     name: &str,
     series: &'a [BytesPerSec],
     ceiling: Option<BytesPerSec>,
@@ -212,7 +181,7 @@ fn of_run<'a>(
 }
 
 /// Percentiles of some runs, so many in a figure as can be told apart.
-fn latencies(id: &str, what: &str, runs: &[(String, &Latency)]) -> Vec<Figure> {
+pub fn latencies(id: &str, what: &str, runs: &[(String, &Latency)]) -> Vec<Figure> {
     let parts = runs.chunks(MOST_LINES).enumerate();
     let figures = parts.filter_map(|(at, part)| percentiles(&format!("{id}-{}", at + 1), part));
     figures.map(|figure| Figure { title: format!("{}, {what}", figure.title), ..figure }).collect()

@@ -1,7 +1,7 @@
 use super::*;
 use crate::figure::Figure;
+use narrows_base::measurement::Latency;
 use narrows_base::units::{BytesPerSec, Nanos};
-use narrows_load::measurement::Latency;
 
 fn check_figure(figure: &Figure) {
     for picture in &figure.pictures {
@@ -87,39 +87,6 @@ fn a_long_series_becomes_means_that_say_so() {
 }
 
 #[test]
-fn a_bench_shows_the_values_of_its_json() {
-    let text = include_str!("../../../../../tests/figures/bench.json");
-    let report: crate::measure::MeasureReport = serde_json::from_str(text).expect("is a bench");
-    let figures = measure(&report);
-    figures.iter().for_each(check_figure);
-    let all: String = figures.iter().map(|figure| figure.html((3, ""), "Values")).collect();
-    for result in &report.results {
-        let series: Vec<String> = result.series.iter().map(|rate| format!("{}", rate.get())).collect();
-        assert!(all.contains(&format!("data-series=\"{}\"", series.join(" "))), "{}", result.name);
-        let p50 = result.read.as_ref().and_then(|side| side.latency_ns.p50).expect("a median");
-        assert!(all.contains(&format!("data-percentiles=\"p50={}", p50.get())), "{}", result.name);
-    }
-}
-
-#[test]
-fn a_ladder_is_a_waterfall() {
-    let text = include_str!("../../../../../tests/data/ladder-raid0-slow-member.json");
-    let report: crate::ladder::LadderReport = serde_json::from_str(text).expect("is a ladder");
-    let figures = ladder_waterfall(&report);
-    assert!(!figures.is_empty());
-    for (figure, ladder) in figures.iter().zip(&report.ladders) {
-        check_figure(figure);
-        for rung in &ladder.rungs {
-            if let Some(rate) = &rung.measurement {
-                let stated =
-                    format!("data-rung=\"{}\" data-rate=\"{}\"", rung.id, rate.bytes_per_second.get());
-                assert!(svg(figure).contains(&stated), "{stated}");
-            }
-        }
-    }
-}
-
-#[test]
 fn the_worst_host_is_first() {
     use narrows_verdict::cohort::{Found, Host};
     use narrows_verdict::{Code, Confidence, Severity};
@@ -146,23 +113,6 @@ fn the_worst_host_is_first() {
     let order: Vec<usize> = ["c&lt;script", ">b<"].iter().filter_map(|name| text.find(name)).collect();
     assert!(order.len() == 2 && order.is_sorted() && !text.contains(">a<"), "{order:?} {text}");
     assert!(fleet_heat(&[&hosts[0]]).is_none());
-}
-
-#[test]
-fn a_copy_has_its_time_budget() {
-    use crate::copy::{Moved, build};
-    use narrows_load::copy::CopyResult;
-    let mut result = CopyResult::default();
-    assert!(time_budget(&build("a", "b", &result, Moved::default())).is_none());
-    result.spent.read = Nanos::new(6_000_000_000);
-    result.spent.cpu = Nanos::new(2_000_000_000);
-    let figure = time_budget(&build("a", "b", &result, Moved::default())).expect("a figure");
-    check_figure(&figure);
-    let text = svg(&figure);
-    assert!(
-        text.contains("data-part=\"read\" data-ns=\"6000000000\"") && text.contains("6 s (75 %)"),
-        "{text}"
-    );
 }
 
 #[test]

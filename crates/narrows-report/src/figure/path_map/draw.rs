@@ -9,7 +9,7 @@ use crate::figure::width::SMALL;
 use narrows_base::units::BytesPerSec;
 
 /// The map with its legend.
-pub(super) fn wide(tree: &Tree, label: &str) -> Svg {
+pub fn wide(tree: &Tree, label: &str) -> Svg {
     let layout = layout(tree, 6.0);
     drawn(tree, &layout, label, |svg| {
         for node in 0..tree.nodes.len() {
@@ -19,7 +19,7 @@ pub(super) fn wide(tree: &Tree, label: &str) -> Svg {
 }
 
 /// As [`wide`], with places and flows of its own.
-pub(super) fn drawn(tree: &Tree, layout: &Layout, label: &str, flows: impl FnOnce(&mut Svg)) -> Svg {
+pub fn drawn(tree: &Tree, layout: &Layout, label: &str, flows: impl FnOnce(&mut Svg)) -> Svg {
     let mut svg = Svg::new(WIDTH, label);
     flows(&mut svg);
     for (node, place) in layout.places.iter().enumerate() {
@@ -67,7 +67,7 @@ fn flow(svg: &mut Svg, from: &HopPlace, (top, bottom): (f64, f64), to: &HopPlace
 }
 
 /// What leads from a part of the edge of one node to a part of that of another, each given by where it begins and how thick it is.
-pub(super) fn ribbon(
+pub fn ribbon(
     svg: &mut Svg,
     from: &HopPlace,
     (start, out): (f64, f64),

@@ -8,11 +8,11 @@ use crate::figure::width::{Face, SMALL, SMALL_STRONG, STRONG};
 use narrows_model::path::HopKind;
 
 /// The width of a map in pixels.
-pub(super) const WIDTH: f64 = 1080.0;
+pub const WIDTH: f64 = 1080.0;
 /// The thickness of the widest lane.
 const THICKEST: f64 = 58.0;
 /// A lane is drawn at least so thick; where it would be thinner, a mark says so.
-pub(super) const THINNEST: f64 = 3.0;
+pub const THINNEST: f64 = 3.0;
 /// The thickness of a lane of which the ceiling is not known.
 const UNKNOWN: f64 = 12.0;
 /// Above and below what was measured in such a lane.
@@ -34,42 +34,42 @@ const MANY: usize = 8;
 
 /// One line of text, and how it is set.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Words {
-    pub(super) face: Face,
-    pub(super) text: String,
-    pub(super) is_soft: bool,
-    pub(super) mark: Mark,
+pub struct Words {
+    pub face: Face,
+    pub text: String,
+    pub is_soft: bool,
+    pub mark: Mark,
 }
 
 /// Where a node stands.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub(super) struct HopPlace {
-    pub(super) left: f64,
-    pub(super) width: f64,
+pub struct HopPlace {
+    pub left: f64,
+    pub width: f64,
     /// The middle of its lane or box.
-    pub(super) middle: f64,
-    pub(super) thick: f64,
+    pub middle: f64,
+    pub thick: f64,
     /// Whether the lane is thinner than it is drawn.
-    pub(super) is_broken: bool,
+    pub is_broken: bool,
     /// Whether it is wider.
-    pub(super) is_cut: bool,
+    pub is_cut: bool,
     /// Above the lane, or in the box.
-    pub(super) over: Vec<Words>,
+    pub over: Vec<Words>,
     /// Below the lane.
-    pub(super) under: Vec<Words>,
-    pub(super) is_box: bool,
+    pub under: Vec<Words>,
+    pub is_box: bool,
 }
 
 /// A tree with places.
-pub(super) struct Layout {
-    pub(super) places: Vec<HopPlace>,
-    pub(super) height: f64,
+pub struct Layout {
+    pub places: Vec<HopPlace>,
+    pub height: f64,
     /// Pixels for a byte each second.
-    pub(super) scale: f64,
+    pub scale: f64,
 }
 
 /// Finds a place for every node.
-pub(super) fn layout(tree: &Tree, top: f64) -> Layout {
+pub fn layout(tree: &Tree, top: f64) -> Layout {
     let rows = tree.nodes.iter().filter(|node| node.children.is_empty()).count();
     let mut layout = Layout::new(tree, &columns(tree), rows > MANY);
     layout.height = layout.put(tree, tree.root, top);
@@ -78,7 +78,7 @@ pub(super) fn layout(tree: &Tree, top: f64) -> Layout {
 
 /// Finds a place for every node in the column that is given for it, where lanes join as well as divide: each column has the middle of its
 /// nodes at the middle of all.
-pub(super) fn in_columns(tree: &Tree, columns: &[usize], top: f64) -> Layout {
+pub fn in_columns(tree: &Tree, columns: &[usize], top: f64) -> Layout {
     let mut layout = Layout::new(tree, columns, false);
     let count = columns.iter().max().map_or(0, |last| last + 1);
     let of = |column: usize| (0..columns.len()).filter(move |node| columns[*node] == column);
@@ -99,7 +99,7 @@ pub(super) fn in_columns(tree: &Tree, columns: &[usize], top: f64) -> Layout {
 }
 
 /// The ceiling that is drawn as wide as a lane of this map can be; 0 where none is known.
-pub(super) fn full_width_of(tree: &Tree) -> f64 {
+pub fn full_width_of(tree: &Tree) -> f64 {
     if let Some(most) = tree.most {
         return most;
     }
@@ -174,7 +174,7 @@ impl HopPlace {
     }
 
     /// The base lines of its texts, each with its text.
-    pub(super) fn words(&self) -> Vec<(f64, &Words)> {
+    pub fn words(&self) -> Vec<(f64, &Words)> {
         let over = lines(&self.over);
         if self.is_box {
             return below(self.middle - over / 2.0, 4.0, &self.over).collect();

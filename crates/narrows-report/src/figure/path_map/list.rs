@@ -13,7 +13,7 @@ const DEEPEST: usize = 6;
 const BAR: f64 = 8.0;
 
 /// The list.
-pub(super) fn narrow(tree: &Tree, label: &str) -> Svg {
+pub fn narrow(tree: &Tree, label: &str) -> Svg {
     let mut svg = Svg::new(WIDTH, label);
     let most = full_width_of(tree);
     let mut y = 4.0;

@@ -1,17 +1,15 @@
 //! The path as a map: a pipe that narrows. The width of a lane is its hop's ceiling.
 
 mod after;
-mod draw;
-mod fleet;
-mod layout;
-mod list;
-mod tree;
+pub mod draw;
+pub mod layout;
+pub mod list;
+pub mod tree;
 
 use super::chart::{known, rate};
 use super::svg::number;
 use super::whole::{Data, Figure, Picture};
 use crate::view::{CheckReport, HopView, MeasuredView, PathView};
-pub use fleet::fleet_map;
 use narrows_base::units::{BytesPerSec, human};
 use narrows_model::ceiling::{Basis, Direction};
 use narrows_model::path::HopKind;
@@ -20,7 +18,7 @@ use tree::Tree;
 
 /// What is known of the rate that a hop can carry.
 #[derive(Debug, Clone, Default, PartialEq)]
-enum State {
+pub enum State {
     /// At most so many of its own bytes each second.
     Known(f64),
     /// Unknown, and why.
@@ -32,7 +30,7 @@ enum State {
 
 /// What is to be said of a hop at a glance.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
-enum Mark {
+pub enum Mark {
     #[default]
     None,
     /// The narrowest once the narrowest one is widened.
@@ -64,7 +62,7 @@ impl Mark {
 
 /// What is foretold of a hop, in its own bytes.
 #[derive(Debug, Clone, Copy, PartialEq)]
-enum Foretold {
+pub enum Foretold {
     /// What crosses it, and the ends of the 95 % interval.
     Rate(f64, [f64; 2]),
     /// No more than this crosses it; how much is not known.
@@ -100,30 +98,30 @@ impl Foretold {
 
 /// One hop, as it is drawn.
 #[derive(Debug, Clone, Default, PartialEq)]
-struct Item {
-    id: String,
-    kind: HopKind,
+pub struct Item {
+    pub id: String,
+    pub kind: HopKind,
     /// What leads: the slot's link, the drive's name.
-    title: String,
+    pub title: String,
     /// What follows: the slot, the model.
-    detail: String,
+    pub detail: String,
     /// Its whole name.
-    name: String,
-    state: State,
+    pub name: String,
+    pub state: State,
     /// What the application gets through it, of one path only.
-    for_application: Option<f64>,
-    is_guess: bool,
-    formula: String,
-    measured: Option<MeasuredView>,
-    foretold: Option<Foretold>,
-    mark: Mark,
+    pub for_application: Option<f64>,
+    pub is_guess: bool,
+    pub formula: String,
+    pub measured: Option<MeasuredView>,
+    pub foretold: Option<Foretold>,
+    pub mark: Mark,
     /// How unsure that is, behind the words of the mark.
-    doubt: &'static str,
+    pub doubt: &'static str,
     /// The targets whose data crosses it, where several are drawn.
-    targets: Vec<String>,
-    shared: usize,
+    pub targets: Vec<String>,
+    pub shared: usize,
     /// What others allow through it, in its own bytes, where its own ceiling is not known or, if it is known, not seen beyond that.
-    bound: Option<f64>,
+    pub bound: Option<f64>,
 }
 
 impl Item {
@@ -158,7 +156,7 @@ impl Item {
     }
 
     /// The ceiling in words.
-    fn rate(&self) -> String {
+    pub fn rate(&self) -> String {
         let guess = if self.is_guess { "~" } else { "" };
         if let (Some(bound), State::Known(_)) = (self.bound, &self.state) {
             return format!("at least {}", rate(bound));
@@ -177,7 +175,7 @@ impl Item {
     }
 
     /// The mark in words, with how unsure it is.
-    fn said(&self) -> String {
+    pub fn said(&self) -> String {
         if self.mark == Mark::None { String::new() } else { format!("{}{}", self.mark.words(), self.doubt) }
     }
 

@@ -12,23 +12,23 @@ use narrows_model::path::HopKind;
 
 /// One thing to draw: a lane, or a box with the names of hops that move no bytes of their own.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub(super) struct Node {
+pub struct Node {
     /// Its hops, in the order from the application.
-    pub(super) items: Vec<usize>,
+    pub items: Vec<usize>,
     /// What is drawn behind it, away from the application.
-    pub(super) children: Vec<usize>,
+    pub children: Vec<usize>,
     /// Nodes beside the one above it from which its bytes come, too.
-    pub(super) also_from: Vec<usize>,
+    pub also_from: Vec<usize>,
 }
 
 /// All that is drawn.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Tree {
-    pub(super) items: Vec<Item>,
-    pub(super) nodes: Vec<Node>,
-    pub(super) root: usize,
+pub struct Tree {
+    pub items: Vec<Item>,
+    pub nodes: Vec<Node>,
+    pub root: usize,
     /// The rate that is drawn as wide as a lane can be, where another map sets it.
-    pub(super) most: Option<f64>,
+    pub most: Option<f64>,
 }
 
 /// The hops of all paths, each once, and which of them stand next to each other.
@@ -95,7 +95,7 @@ const fn is_medium(kind: HopKind) -> bool {
 }
 
 /// The tree of these paths. Of one path all is drawn; of several the hardware, with the targets at each medium.
-pub(super) fn grow(paths: &[&PathView], direction: Direction) -> Tree {
+pub fn grow(paths: &[&PathView], direction: Direction) -> Tree {
     let joined = Joined::new(paths);
     let reach: Vec<BTreeSet<usize>> = (0..joined.hops.len()).map(|at| joined.reach(at)).collect();
     let kind = |at: usize| joined.hops[at].kind;

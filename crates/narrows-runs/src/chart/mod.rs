@@ -1,0 +1,17 @@
+//! Charts of what was run: made of the bars, lines and heat maps of the report.
+
+mod knees;
+mod rates;
+mod runs;
+mod spread;
+mod sweeps;
+#[cfg(test)]
+mod tests;
+#[cfg(test)]
+mod whole;
+
+pub(crate) use knees::fleet_knees;
+pub(crate) use rates::{alone_together, fullness, ladder_waterfall, time_budget};
+pub(crate) use runs::measure;
+pub(crate) use spread::fleet_rates;
+pub(crate) use sweeps::{sweep_heat, sweep_knee};
