@@ -15,4 +15,4 @@ if ! has_wasm; then
 fi
 # A directory of its own: what is built there would have others wait for it.
 CARGO_TARGET_DIR=${CARGO_TARGET_DIR:-target}/core nice -n 19 "$cargo" check --locked --quiet --target "$wasm" \
-    -p narrows-base -p narrows-machine -p narrows-paste -p narrows-model -p narrows-verdict -p narrows-report
+    -p narrows-base -p narrows-machine -p narrows-paste -p narrows-model -p narrows-verdict -p narrows-report -p narrows-answer

@@ -10,7 +10,7 @@ cd "$(dirname "$0")/.."
 cargo=${CARGO:-cargo}
 crates=("$@")
 [ $# -gt 0 ] || crates=(narrows-base narrows-machine narrows-paste narrows-model narrows-load narrows-verdict narrows-session
-    narrows-watch narrows-report narrows-runs narrows)
+    narrows-watch narrows-report narrows-answer narrows-runs narrows)
 work=$(mktemp -d)
 changed=
 restore() {

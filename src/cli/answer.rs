@@ -6,22 +6,16 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::door::{self, Asked};
-use super::facts::Facts;
 use super::fleet::FleetArgs;
 use super::output::OutputArgs;
 use super::predict::{self, PredictArgs};
-use super::results::{self, Seen};
+use super::values::stated;
 use super::{Failure, NOTHING_FOUND, facts, fleet, output, status, target};
-use narrows_machine::Machine;
-use narrows_machine::pci::PciAddress;
-use narrows_machine::root::Root;
-use narrows_model::path::build;
+use narrows_answer::{Answered, Facts, Question, Seen};
 use narrows_report::text::reply::{self, Form};
 use narrows_report::{result_csv, text, view, why};
 use narrows_runs::saved::Saved;
 use narrows_verdict::results::against::Stated;
-use narrows_verdict::results::sweep::Sweep;
-use narrows_verdict::{self as verdict, Subject, Verdict};
 
 /// What `narrows` is asked without a command.
 #[derive(Debug, Clone, Default, PartialEq, Args)]
@@ -51,7 +45,7 @@ pub struct AnswerArgs {
     pub machine: bool,
 
     /// What a part of the path of a pasted result carries: EDR=96GB/s
-    #[arg(long, value_name = "NAME=RATE", value_parser = results::stated, requires = "what")]
+    #[arg(long, value_name = "NAME=RATE", value_parser = stated, requires = "what")]
     pub ceiling: Vec<Stated>,
 
     /// Print a line for each pasted measurement, or each host and finding
@@ -148,57 +142,34 @@ fn one(args: &AnswerArgs, files: &[PathBuf], typed: &[String]) -> Result<u8, Fai
         return Err(Failure::new("there is no result of a benchmark in what was given")
             .hint("docs/readers.md lists the tools whose results are read"));
     }
-    facts.notes.iter().for_each(|note| output::note(note));
-    let is_only_results = !files.is_empty() && !facts.has_machine;
+    facts.notes.iter().for_each(output::remark);
+    let is_only_results = !files.is_empty() && facts.is_only_results();
     let is_here = args.machine || is_only_results && !typed.is_empty();
     let facts = if is_here { here(files, facts)? } else { facts };
     let unseen = facts::unseen(&facts.root, &facts.machine);
     unseen.iter().for_each(output::failure);
-    let Facts { root, machine, mut seen, .. } = facts;
-    let to = args.to.as_deref().map(|typed| target::gpu(&machine, typed)).transpose()?;
+    let to = args.to.as_deref().map(|typed| target::gpu(&facts.machine, typed)).transpose()?;
+    let path = |typed: &String| target::path(&facts.root, &facts.machine, typed);
     let paths = match typed {
-        [] if is_only_results => Vec::new(),
-        [] => build::all(&machine),
-        typed => typed.iter().map(|typed| target::path(&root, &machine, typed)).collect::<Result<_, _>>()?,
+        [] => facts.paths(),
+        typed => typed.iter().map(path).collect::<Result<_, _>>()?,
     };
     if let Some(file) = &args.to_path {
-        let (system, notes) = narrows_model::predict::describe(&machine, &paths);
-        notes.iter().for_each(|note| output::note(&format!("narrows: {note}")));
+        let (system, notes) = narrows_model::predict::describe(&facts.machine, &paths);
+        notes.iter().for_each(output::remark);
         return predict::write_description(file, &system.to_toml(&notes)).map(|()| NOTHING_FOUND);
     }
-    let (results, sweeps) = seen.judge((&root, &machine), &paths, (args, is_here))?;
-    // What pasted results are put against is no answer of its own.
-    let paths = if is_here { Vec::new() } else { paths };
-    let subjects: Vec<Subject> = paths.into_iter().map(Subject::of).collect();
-    let (mut report, has_findings) = judged(&machine, &subjects, (results, sweeps), to);
-    name_inputs(&mut report, files, &root);
-    match &seen.pasted {
+    let from: Vec<String> = files.iter().map(|path| path.to_string_lossy().into_owned()).collect();
+    let stated = args.ceiling.as_slice();
+    let Answered { report, has_findings, notes } =
+        facts.answer(Question { paths, stated, is_here, to, from: &from });
+    notes.iter().for_each(output::remark);
+    match &facts.seen.pasted {
         Some(pasted) => output::data(&reply::render(&report, pasted, args.form()))?,
         None => print(args, &report)?,
     }
     // A part of the path is no answer to what limits it.
     Ok(status(unseen.is_empty(), has_findings))
-}
-
-/// Judges paths and results, and says whether there are findings.
-pub(super) fn judged(
-    machine: &Machine,
-    subjects: &[Subject],
-    (results, sweeps): (Vec<view::JudgedResult>, Vec<Sweep>),
-    to: Option<PciAddress>,
-) -> (view::CheckReport, bool) {
-    let mut verdict = verdict::judge(machine, subjects);
-    let has_findings = verdict.has_faults_or_limits() || view::has_findings(&results, &sweeps);
-    verdict.add_results(results.iter().map(|one| one.verdict.clone()).collect());
-    if subjects.len() == 1 {
-        verdict.foretell(machine, subjects);
-    }
-    let mut report = view::build(machine, subjects, &verdict);
-    (report.results, report.sweeps) = (results, sweeps);
-    for (view, subject) in report.paths.iter_mut().zip(subjects) {
-        view.peers = view::peers(machine, &subject.path, to);
-    }
-    (report, has_findings)
 }
 
 /// Answers for files in which neither a machine nor a result was recognised: descriptions of systems, or places of this machine.
@@ -209,7 +180,7 @@ fn described_or_place(
     facts: &Facts,
 ) -> Result<u8, Failure> {
     if let Some(pasted) = facts.seen.pasted.as_ref().filter(|pasted| pasted.has_words()) {
-        facts.limits().for_each(|note| output::note(&note));
+        facts.limits().for_each(|note| output::remark(&note));
         return output::data(&reply::ask(pasted, args.form())).map(|()| NOTHING_FOUND);
     }
     if let Some(what) = args.of_input() {
@@ -218,7 +189,7 @@ fn described_or_place(
     if let Some(files) = facts::described(files) {
         return predict::run(&PredictArgs { files, output: args.output.clone(), ..PredictArgs::default() });
     }
-    facts.limits().for_each(|note| output::note(&note));
+    facts.limits().for_each(|note| output::remark(&note));
     one(args, &[], &facts::places(files, typed)?)
 }
 
@@ -234,23 +205,6 @@ fn here(files: &[PathBuf], facts: Facts) -> Result<Facts, Failure> {
     Ok(Facts { root: live.root, machine: live.machine, ..facts })
 }
 
-/// Says in a report what it is from: it answers as a machine does, and readers must see that it is another one.
-fn name_inputs(report: &mut view::CheckReport, files: &[PathBuf], root: &Root) {
-    report.machine.from = files.iter().map(|path| path.to_string_lossy().into_owned()).collect();
-    if root.is_live() || !report.machine.inputs.is_empty() {
-        return;
-    }
-    let of_results = of_results(&report.results);
-    report.machine.inputs = match of_results.is_empty() {
-        false if report.paths.is_empty() => of_results,
-        _ => {
-            let kinds = || vec!["narrows snapshot".to_owned()];
-            let names = report.machine.from.iter().cloned();
-            names.map(|name| view::InputView { name, kinds: kinds() }).collect()
-        }
-    };
-}
-
 /// Prints a report in the form that was asked for.
 fn print(args: &AnswerArgs, report: &view::CheckReport) -> Result<(), Failure> {
     if args.csv {
@@ -263,25 +217,4 @@ fn print(args: &AnswerArgs, report: &view::CheckReport) -> Result<(), Failure> {
     let mut shown = args.output.clone();
     shown.shown.verbose = args.verbose;
     output::report(report, &shown, text::document)
-}
-
-/// The texts of results.
-fn of_results(results: &[view::JudgedResult]) -> Vec<view::InputView> {
-    let mut all: Vec<view::InputView> = Vec::new();
-    for view::JudgedResult { result, .. } in results {
-        let kind = result.tool.name().to_owned();
-        match all.iter_mut().find(|one| one.name == result.file) {
-            Some(one) if one.kinds.contains(&kind) => {}
-            Some(one) => one.kinds.push(kind),
-            None => all.push(view::InputView { name: result.file.clone(), kinds: vec![kind] }),
-        }
-    }
-    all
-}
-
-/// Judges every path of a machine without a measurement.
-pub(super) fn judge(machine: &Machine) -> (Vec<Subject>, Verdict) {
-    let subjects: Vec<Subject> = build::all(machine).into_iter().map(Subject::of).collect();
-    let verdict = verdict::judge(machine, &subjects);
-    (subjects, verdict)
 }

@@ -7,16 +7,11 @@ use clap::Args;
 
 use super::files::LARGEST;
 use super::output::OutputArgs;
-use super::{FAILED, FINDINGS, Failure, NOTHING_FOUND, answer, facts, output};
-use narrows_model::path::build;
-use narrows_paste::capture::Text;
+use super::{FAILED, FINDINGS, Failure, NOTHING_FOUND, facts, output};
+use narrows_answer::{is_apart, machine_input};
 use narrows_paste::capture::foreign::{self, Bounded, Refusal};
 use narrows_report::text;
-use narrows_verdict::Subject;
-use narrows_verdict::compare::{Comparison, Input, PathChange, Verdict, compare_all};
-
-/// Differences smaller than this do not count: one run says little of how much the next one would differ.
-const THRESHOLD: f64 = 0.01;
+use narrows_verdict::compare::{Input, Verdict};
 
 /// What can be compared.
 const COMPARED: &str =
@@ -50,26 +45,9 @@ pub(super) fn run(args: &CompareArgs) -> Result<u8, Failure> {
     }
     let reference = read(&args.a)?;
     let others: Vec<Input> = args.b.iter().map(|path| read(path)).collect::<Result<_, _>>()?;
-    let is_alike = others.iter().all(|other| other.is_measured() == reference.is_measured());
-    if !is_alike {
-        return Err(Failure::new("one of them holds a measurement, another a machine without one")
-            .hint("compare two results, or two captures or records of machines"));
-    }
-    if !reference.is_measured() && others.len() > 1 {
-        return Err(Failure::new("of machines two are compared")
-            .hint("`narrows --fleet FILES` shows what many machines have in common and which differs"));
-    }
-    let Some(comparison) = compare_all(&reference, &others, THRESHOLD) else {
-        return Err(
-            Failure::new("there is one result, and nothing to compare it with").hint("name another file")
-        );
-    };
+    let comparison = narrows_answer::compare(&reference, &others)
+        .map_err(|why| Failure::new(why.to_string()).hint(why.hint()))?;
     output::report(&comparison, &args.output, text::compare::document)?;
-    let is_told_apart = |verdict| matches!(verdict, Verdict::Faster | Verdict::Slower | Verdict::Mixed);
-    let is_apart = |one: &Comparison| {
-        let differs = one.paths.iter().any(PathChange::differs) || !one.lines.is_empty();
-        differs || is_told_apart(one.verdict) || is_told_apart(one.latency_verdict)
-    };
     Ok(match () {
         () if comparison.all().any(is_apart) => FINDINGS,
         () if reference.is_measured()
@@ -102,15 +80,6 @@ fn read(path: &Path) -> Result<Input, Failure> {
             (path, String::new(), cannot(&error).hint(hint))
         }
     };
-    let Some(report) = machine(from, text.as_bytes()) else { return Err(refusal) };
-    let text = Text::new(&name, text.as_bytes());
-    Ok(Input::machine(&name, &report).with_lines(text.lines().map(|(_, line)| line)))
-}
-
-/// The report on the machine that a record or capture is of, if it is one.
-fn machine(path: &Path, stdin: &[u8]) -> Option<serde_json::Value> {
-    let facts = facts::open(&[path.to_owned()], stdin).ok().filter(|facts| facts.has_machine)?;
-    let subjects: Vec<Subject> = build::all(&facts.machine).into_iter().map(Subject::of).collect();
-    let (report, _) = answer::judged(&facts.machine, &subjects, Default::default(), None);
-    serde_json::to_value(&report).ok()
+    let facts = facts::open(&[from.to_owned()], text.as_bytes()).ok();
+    facts.and_then(|facts| machine_input(&name, &text, &facts)).ok_or(refusal)
 }

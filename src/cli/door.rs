@@ -6,8 +6,8 @@ use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
 use super::fleet::entries;
-use super::results::Seen;
 use super::{Failure, files};
+use narrows_answer::Seen;
 use narrows_paste::capture::foreign;
 use narrows_paste::capture::{Glance, glance, is_readable};
 use narrows_runs::saved::{self, Saved};

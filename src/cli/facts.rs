@@ -3,49 +3,17 @@
 use std::io::{self, Read};
 use std::path::PathBuf;
 
-use super::results::Seen;
 use super::{Failure, output};
+use narrows_answer::{Facts, Seen, read};
 use narrows_machine::Machine;
-use narrows_machine::block::{BlockKind, DmKind};
-use narrows_machine::cipher;
-use narrows_machine::health;
-use narrows_machine::pci;
 use narrows_machine::root::Root;
 use narrows_machine::snapshot;
-use narrows_machine::tree::Tree;
 use narrows_model::path::file::{Document, MOST_BYTES};
+use narrows_paste::capture;
 use narrows_paste::capture::foreign::{self, Refusal};
 use narrows_paste::capture::input::InputError;
-use narrows_paste::capture::{self, Gathered, Part, Rank};
 use narrows_paste::not_read;
 use narrows_report::text::reply;
-
-/// The machine that was asked about.
-pub(super) struct Facts {
-    /// Where it was read: the live machine, the tree of a record, or an empty tree for a machine of texts alone.
-    pub(super) root: Root,
-    /// What was read.
-    pub(super) machine: Machine,
-    /// The results of benchmarks that stand in the texts.
-    pub(super) seen: Seen,
-    /// What its owner should know of the reading, beside the report.
-    pub(super) notes: Vec<String>,
-    /// Whether something told of a machine, which may be this one.
-    pub(super) has_machine: bool,
-}
-
-impl Facts {
-    /// Whether neither a machine nor a result was recognised.
-    pub(super) const fn has_nothing(&self) -> bool {
-        !self.has_machine && self.seen.results.is_empty()
-    }
-
-    /// What was left out of files in which nothing was recognised, or could not be read.
-    pub(super) fn limits(&self) -> impl Iterator<Item = String> {
-        let notes = self.notes.iter().filter(|note| !note.starts_with(UNRECOGNISED)).cloned();
-        notes.chain(self.seen.unread.iter().map(|line| format!("narrows: {line}")))
-    }
-}
 
 /// The machine we run on, or the one that `from` holds: a record, texts, or both; `-` is `stdin`. In a text nothing may be
 /// recognised.
@@ -62,7 +30,7 @@ pub(super) fn open(from: &[PathBuf], stdin: impl Read) -> Result<Facts, Failure>
 /// As [`open`].
 pub(super) fn open_with(from: &[PathBuf], stdin: impl Read, seen: Seen) -> Result<Facts, Failure> {
     match from {
-        [] => Ok(live(Root::live())),
+        [] => Ok(Facts::of_root(Root::live())),
         _ => gathered(from, stdin, seen),
     }
 }
@@ -82,11 +50,7 @@ pub(super) fn machine(from: &[PathBuf]) -> Result<Facts, Failure> {
 /// # Errors
 /// As [`open`].
 pub(super) fn open_gently(from: &[PathBuf]) -> Result<Facts, Failure> {
-    if from.is_empty() { Ok(live(Root::live().letting_sleep())) } else { machine(from) }
-}
-
-fn live(root: Root) -> Facts {
-    Facts { machine: read(&root), root, notes: Vec::new(), seen: Seen::default(), has_machine: true }
+    if from.is_empty() { Ok(Facts::of_root(Root::live().letting_sleep())) } else { machine(from) }
 }
 
 /// The machine that one capture of a fleet holds; results in it are not read.
@@ -101,40 +65,8 @@ pub(super) fn machine_of(capture: &PathBuf) -> Result<Facts, Failure> {
 
 /// What `from` holds; `-` is `stdin`.
 fn gathered(from: &[PathBuf], stdin: impl Read, mut seen: Seen) -> Result<Facts, Failure> {
-    let mut gathered = capture::gather_with(from, stdin, &mut seen).map_err(|error| refused(&error))?;
-    gathered.merger.measured(seen.targets());
-    // Logs without a result beside them become results only when all was seen.
-    seen.complete();
-    Ok(Facts { seen, ..put_together(gathered) })
-}
-
-/// The machine of a single record is what it answers; anything more is merged.
-fn put_together(gathered: Gathered) -> Facts {
-    let notes = notes(&gathered);
-    let Gathered { mut trees, mut merger, .. } = gathered;
-    let has_machine = !trees.is_empty() || !merger.is_empty();
-    if trees.len() == 1
-        && merger.is_empty()
-        && let Some((_, tree)) = trees.pop()
-    {
-        let root = Root::from_tree(tree);
-        return Facts { machine: read(&root), root, notes, seen: Seen::default(), has_machine };
-    }
-    let mut first = None;
-    for (name, tree) in trees {
-        let root = Root::from_tree(tree);
-        let name = if name.is_empty() { "sys, proc".to_owned() } else { name };
-        let part = Part {
-            kind: Some("files of /sys and /proc"),
-            rank: Rank::Raw,
-            machine: read(&root),
-            gaps: Vec::new(),
-        };
-        merger.add(&name, part);
-        first.get_or_insert(root);
-    }
-    let root = first.unwrap_or_else(|| Root::from_tree(Tree::new()));
-    Facts { root, machine: merger.finish(), notes, seen: Seen::default(), has_machine }
+    let gathered = capture::gather_with(from, stdin, &mut seen).map_err(|error| refused(&error))?;
+    Ok(Facts::of(gathered, seen))
 }
 
 /// The descriptions of systems that files in which nothing else was recognised are, if all are.
@@ -200,28 +132,6 @@ pub(super) fn nothing(from: &[PathBuf]) -> Failure {
     )
 }
 
-/// How the note on texts in which nothing was recognised begins.
-const UNRECOGNISED: &str = "narrows: nothing was recognised in";
-
-/// What was left out or not recognised, in a few lines.
-fn notes(gathered: &Gathered) -> Vec<String> {
-    const MOST: usize = 5;
-    let mut notes: Vec<String> =
-        gathered.notes.iter().take(MOST).map(|note| format!("narrows: {note}")).collect();
-    if let Some(more @ 1..) = gathered.notes.len().checked_sub(MOST) {
-        notes.push(format!("narrows: {more} more things could not be read"));
-    }
-    let names: Vec<String> = gathered.unrecognised.iter().take(3).map(|name| format!("`{name}`")).collect();
-    let more = match gathered.unrecognised_count.saturating_sub(names.len()) {
-        0 => String::new(),
-        more => format!(" and {more} more files"),
-    };
-    if !names.is_empty() {
-        notes.push(format!("{UNRECOGNISED} {}{more}", names.join(", ")));
-    }
-    notes
-}
-
 /// What of the machine cannot be seen at all, as in a container without `/sys`. The report is then a part of the truth.
 /// Of a machine that was put together from texts a part is all there is.
 pub(super) fn unseen(root: &Root, machine: &Machine) -> Vec<Failure> {
@@ -251,26 +161,6 @@ pub(super) fn unseen(root: &Root, machine: &Machine) -> Vec<Failure> {
     missing
         .map(|(_, what, (path, kind))| Failure::new(format!("{what} cannot be seen")).hint(hint(path, kind)))
         .collect()
-}
-
-/// Reads the whole machine, with the cipher rate of each encrypted mapping and the health of NVMe drives.
-pub(super) fn read(root: &Root) -> Machine {
-    let mut machine = Machine::read(root);
-    pci::read_acs(root, &mut machine.pci);
-    for (name, device) in &machine.block {
-        let BlockKind::Dm(dm) = &device.kind else { continue };
-        let targets = dm.table.value().map_or(&[][..], Vec::as_slice);
-        let table = targets.iter().find_map(|target| match &target.kind {
-            DmKind::Crypt(table) => Some(table),
-            _ => None,
-        });
-        if let Some(table) = table {
-            machine.ciphers.insert(name.clone(), cipher::read(root, table));
-        }
-    }
-    // Last: a link may wake up for it, and it was to be seen as it was.
-    machine.health = health::read(root, health::nvme_drives(&machine));
-    machine
 }
 
 /// A record of what is read on this machine, packed.

@@ -23,7 +23,6 @@ pub mod measure;
 pub mod output;
 pub mod plan;
 pub mod predict;
-mod results;
 mod signals;
 mod snapshot;
 mod target;

@@ -212,6 +212,11 @@ pub(super) fn note(text: &str) {
     notes(&sanitize::inert(text));
 }
 
+/// Says what is so of an answer beside it.
+pub(super) fn remark(text: &String) {
+    note(&format!("narrows: {text}"));
+}
+
 /// As [`note`], in several lines of our own.
 pub(super) fn notes(text: &str) {
     // Nothing is left to do when standard error is gone.

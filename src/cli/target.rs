@@ -1,6 +1,7 @@
 //! From a typed target to a place in the machine.
 
-use super::{Failure, facts};
+use super::Failure;
+use narrows_answer::{read, target_of};
 use narrows_base::shell;
 use narrows_load::held::{Aim, Held};
 use narrows_machine::Machine;
@@ -34,15 +35,8 @@ pub(super) fn resolve(root: &Root, machine: &Machine, typed: &str) -> Result<Tar
         let hint = error.hint().unwrap_or_else(|| what_to_type(root, typed).to_owned());
         Failure::new(error.to_string()).hint(hint)
     })?;
-    match found {
-        Found::Block(name) => Ok(Target::Block(name)),
-        Found::Pci(address) => Ok(Target::Pci(address)),
-        Found::Nic(name) => Ok(Target::Nic(name)),
-        Found::Pool(name) => Ok(Target::Pool(name)),
-        Found::File(path) => target::mount_of(&machine.mounts, &path)
-            .map(|index| Target::Mount { index, path: path.clone() })
-            .ok_or_else(|| unmounted(root, &path)),
-    }
+    let path = if let Found::File(path) = &found { path.clone() } else { String::new() };
+    target_of(machine, found).ok_or_else(|| unmounted(root, &path))
 }
 
 /// The path to what was typed.
@@ -60,7 +54,7 @@ pub(super) fn path(root: &Root, machine: &Machine, typed: &str) -> Result<Path, 
 /// [`Failure`] when there is no such target, or it would never answer.
 pub(super) fn scene(typed: &str) -> Result<Scene, Failure> {
     let root = Root::live();
-    let machine = facts::read(&root);
+    let machine = read(&root);
     let asked = resolve(&root, &machine, typed)?;
     awake(&root, &machine, &asked)?;
     Scene::of(root, machine, &asked)

@@ -7,6 +7,7 @@ use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use narrows_base::units::{Bytes, BytesPerSec};
 use narrows_load::preset;
 use narrows_model::path::choice::Choice;
+use narrows_verdict::results::against::Stated;
 
 /// The longest time that can be asked for.
 pub(super) const LONGEST: Duration = Duration::from_secs(24 * 60 * 60);
@@ -157,6 +158,16 @@ pub(super) fn host(text: &str) -> Result<String, String> {
     }
 }
 
+/// Reads `NAME=RATE`, such as `EDR=96GB/s`, `wire=25Gbit/s` or `slot=400MB/s`.
+pub(super) fn stated(text: &str) -> Result<Stated, String> {
+    let (name, typed) = text.split_once('=').ok_or("it is not NAME=RATE, such as EDR=96GB/s")?;
+    let rate = rate(typed)?;
+    if name.trim().is_empty() || !typed.ends_with("/s") {
+        return Err(format!("`{text}` is not NAME=RATE, such as EDR=96GB/s"));
+    }
+    Ok(Stated { name: name.trim().to_owned(), rate })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -220,10 +231,20 @@ mod tests {
         }
     }
 
+    #[test]
+    fn a_ceiling_has_a_name_and_a_unit() {
+        let of = |text: &str| stated(text).map(|one| (one.name, one.rate.get()));
+        assert_eq!(of("EDR=96GB/s"), Ok(("EDR".to_owned(), 96e9)));
+        assert_eq!(of("wire = 25 Gbit/s"), Ok(("wire".to_owned(), 3.125e9)));
+        for text in ["96GB/s", "x=96", "x=GB/s", "=1GB/s", "x=0GB/s", "x=1MB"] {
+            assert!(of(text).is_err(), "{text}");
+        }
+    }
+
     proptest! {
         #[test]
         fn nothing_typed_panics(text in "\\PC{0,30}") {
-            let _ = (duration(&text), size(&text), percent(&text), choices(&text), rate(&text));
+            let _ = (duration(&text), size(&text), percent(&text), choices(&text), rate(&text), stated(&text));
         }
     }
 }

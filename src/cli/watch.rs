@@ -9,7 +9,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use clap::Args;
 
 use super::values::duration;
-use super::{FAILED, Failure, NOTHING_FOUND, answer, facts, files, output, signals};
+use super::{FAILED, Failure, NOTHING_FOUND, facts, files, output, signals};
 use narrows_load::held::{Aim, Held, HeldError};
 use narrows_machine::kept::DIRECTORY;
 use narrows_report::{prometheus, view};
@@ -96,10 +96,10 @@ pub(super) fn run(args: &WatchArgs) -> Result<u8, Failure> {
 /// Writes what is found now.
 fn export(file: &Path, what: &[PathBuf]) -> Result<u8, Failure> {
     let facts = facts::open_gently(what)?;
-    facts.notes.iter().for_each(|note| output::note(note));
+    facts.notes.iter().for_each(output::remark);
     let unseen = facts::unseen(&facts.root, &facts.machine);
     unseen.iter().for_each(output::failure);
-    let (subjects, verdict) = answer::judge(&facts.machine);
+    let (subjects, verdict) = narrows_answer::judge(&facts.machine);
     let report = view::build(&facts.machine, &subjects, &verdict);
     let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let families = prometheus::of_check(&facts.machine, &report, since_1970.as_secs() as f64);

@@ -15,7 +15,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::answer::{AnswerArgs, judge};
+use super::answer::AnswerArgs;
 use super::{Failure, facts, output, status};
 use entries::Capture;
 use narrows_report::fleet::table::Layout;
@@ -133,10 +133,9 @@ fn analysed(capture: &Capture) -> Host {
         Ok(facts) => facts,
         Err(failure) => return build::failed(&capture.host, &failure.message),
     };
-    let mut notes: Vec<String> =
-        facts.notes.iter().map(|note| note.trim_start_matches("narrows: ").to_owned()).collect();
+    let mut notes = facts.notes.clone();
     notes.extend(facts::unseen(&facts.root, &facts.machine).into_iter().map(|unseen| unseen.message));
-    let (subjects, verdict) = judge(&facts.machine);
+    let (subjects, verdict) = narrows_answer::judge(&facts.machine);
     build::host(&capture.host, &facts.machine, &subjects, &verdict, &notes)
 }
 

@@ -2,7 +2,7 @@
 
 use super::{How, MeasureArgs};
 use crate::cli::signals::end_on_signals;
-use crate::cli::{Failure, answer, facts, output, status, target};
+use crate::cli::{Failure, facts, output, status, target};
 use narrows_load::error::LoadError;
 use narrows_report::text;
 use narrows_runs::progress::Progress;
@@ -25,7 +25,7 @@ pub(super) fn run(args: &MeasureArgs, typed: &str) -> Result<u8, Failure> {
     unseen.iter().for_each(output::failure);
     let cut_short = measure(args, &mut scene)?;
     let subjects = std::slice::from_ref(&scene.subject);
-    let (report, has_findings) = answer::judged(&scene.machine, subjects, Default::default(), None);
+    let (report, has_findings) = narrows_answer::judged(&scene.machine, subjects, Default::default(), None);
     output::report(&report, &args.shown(), text::document)?;
     match cut_short {
         Some(why) => Err(why),

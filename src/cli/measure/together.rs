@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::{How, MeasureArgs};
 use crate::cli::signals::end_on_signals;
 use crate::cli::values::Choices;
-use crate::cli::{FINDINGS, Failure, NOTHING_FOUND, facts, output, target};
+use crate::cli::{FINDINGS, Failure, NOTHING_FOUND, output, target};
 use narrows_load::target::Target as LoadTarget;
 use narrows_machine::Machine;
 use narrows_machine::root::Root;
@@ -29,7 +29,7 @@ use narrows_verdict::together::groups;
 pub(super) fn run(args: &MeasureArgs) -> Result<u8, Failure> {
     let root = Root::live();
     let sleepers = unfit::sleepers(&root);
-    let machine = facts::read(&root);
+    let machine = narrows_answer::read(&root);
     let Chosen { subjects, left_out } = choose(&root, (&machine, &sleepers), args)?;
     let paths: Vec<Path> = subjects.iter().map(|subject| subject.path.clone()).collect();
     let targets = paths.iter().map(open).collect::<Result<Vec<_>, _>>()?;

@@ -56,7 +56,7 @@ fn board(args: &PlanArgs, typed: &str) -> Result<Ground, Failure> {
 
 fn machine(args: &PlanArgs) -> Result<Ground, Failure> {
     let facts = facts::machine(&args.what)?;
-    facts.notes.iter().for_each(|note| output::note(note));
+    facts.notes.iter().for_each(output::remark);
     let site = of_machine(&facts.machine, args.assumes_splitting())
         .map_err(|error| Failure::new(error.to_string()).hint(error.hint()))?;
     let cores = facts.machine.cpus.cores.get();

@@ -80,15 +80,9 @@ fn target(system: &System, args: &PredictArgs) -> Result<Name, Failure> {
     system.workloads.first().map_or_else(|| topmost(system), |first| Ok(first.target.clone()))
 }
 
-/// The last part that holds data and that nothing else lies on.
+/// What a file has without a workload.
 fn topmost(system: &System) -> Result<Name, Failure> {
-    let leads = |kind: &PartKind| {
-        use PartKind::{Adapter, Chipset, Host, Network, Slot, Switch};
-        matches!(kind, Host(_) | Chipset(_) | Slot(_) | Switch(_) | Adapter(_) | Network(_))
-    };
-    let is_used = |name: &Name| system.parts.iter().any(|part| part.needs().contains(&name));
-    let found = system.parts.iter().rev().find(|part| !leads(&part.kind) && !is_used(&part.name));
-    found.map(|part| part.name.clone()).ok_or_else(|| {
+    system.topmost().cloned().ok_or_else(|| {
         Failure::new("the file describes nothing that could be read").hint("add a [device.NAME]")
     })
 }

@@ -11,6 +11,7 @@ use super::files::write_new;
 use super::grid::Grid;
 use super::output::OutputArgs;
 use super::{FINDINGS, Failure, NOTHING_FOUND, output};
+use narrows_answer::{NotPredicted, published};
 use narrows_model::path::file::{BuildError, Document, Engine, FileError, Name, Problem, System, Workload};
 use narrows_model::predict::{Prediction, predict};
 use narrows_report::predict::{self as view, SystemView};
@@ -108,7 +109,8 @@ fn one(args: &PredictArgs, file: &str, document: &Document) -> Result<SystemView
     let mut changed = document.clone();
     let changes = change::apply(&mut changed, &before, args)?;
     let after = if changes.is_empty() { before.clone() } else { changed.system().map_err(wrong)? };
-    let published = if args.asks_nothing() { published(document, &before)? } else { Vec::new() };
+    let published =
+        if args.asks_nothing() { published(document, &before).map_err(not_predicted)? } else { Vec::new() };
     let mut predictions = Vec::new();
     for workload in &change::workloads(&after, args)? {
         let now = predict(&after, workload).map_err(no_path)?;
@@ -126,24 +128,16 @@ fn earlier(before: &System, workload: &Workload, args: &PredictArgs) -> Result<O
     old.map(|old| predict(before, &old)).transpose().map_err(no_path)
 }
 
-/// Every published result beside its prediction, each on the system as its row says.
-fn published(document: &Document, system: &System) -> Result<Vec<view::PublishedView>, Failure> {
-    let mut rows = Vec::new();
-    for row in &system.published {
-        let wrong = |error: FileError| {
-            let hint = error.problems.first().and_then(|problem| problem.hint.clone());
-            Failure::new(format!("{}: in `set` of this published result: {error}", row.given)).hints(hint)
-        };
-        let mut document = document.clone();
-        for (key, value) in &row.set {
-            document.set_text(&format!("{key}={value}")).map_err(wrong)?;
+/// Why something is not predicted.
+fn not_predicted(error: NotPredicted) -> Failure {
+    match error {
+        NotPredicted::Wrong(error) => wrong(error),
+        NotPredicted::Published { error: ref inner, .. } => {
+            let hint = inner.problems.first().and_then(|problem| problem.hint.clone());
+            Failure::new(error.to_string()).hints(hint)
         }
-        let changed = document.system().map_err(wrong)?;
-        let Some(workload) = changed.workload(&row.workload) else { continue };
-        let prediction = predict(&changed, workload).map_err(no_path)?;
-        rows.push(view::published(row, &prediction, &system.source));
+        NotPredicted::NoPath(error) => no_path(error),
     }
-    Ok(rows)
 }
 
 /// Everything that is wrong with a file, one line each, with its hint below.

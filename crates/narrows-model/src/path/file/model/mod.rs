@@ -104,6 +104,17 @@ impl System {
         self.workloads.iter().find(|workload| workload.name == *name)
     }
 
+    /// The last part that holds data and that nothing else lies on.
+    pub fn topmost(&self) -> Option<&Name> {
+        let leads = |kind: &PartKind| {
+            use PartKind::{Adapter, Chipset, Host, Network, Slot, Switch};
+            matches!(kind, Host(_) | Chipset(_) | Slot(_) | Switch(_) | Adapter(_) | Network(_))
+        };
+        let is_used = |name: &Name| self.parts.iter().any(|part| part.needs().contains(&name));
+        let mut last = self.parts.iter().rev();
+        last.find(|part| !leads(&part.kind) && !is_used(&part.name)).map(|part| &part.name)
+    }
+
     /// The host that a part is in, over all that it is in or on.
     pub fn host_of(&self, name: &Name) -> Option<(&Part, &Host)> {
         let mut part = self.part(name)?;
