@@ -9,7 +9,7 @@ THIS_MAKE := $(MAKE)
 # 1 means "findings", which is an answer and not a failure.
 FINDINGS_ARE_FINE = || [ $$? -eq 1 ]
 
-.PHONY: rig-fleet fleet-quick help run build build-time toolchain test test-all unit cases captures result-cases mutants accuracy rig bench perf fleet-bench import-bench fuzz fresh dist dist-check dist-twice release-check pages gallery top-pictures
+.PHONY: rig-fleet fleet-quick help run build build-time toolchain test test-all unit cases captures result-cases mutants accuracy rig bench perf fleet-bench import-bench fuzz fresh dist dist-check dist-twice release-check page pages gallery top-pictures
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -94,6 +94,9 @@ release-check: toolchain ## everything that is looked at before a release
 
 pages: toolchain ## look at pages in Chromium: light, dark, 390 pixels, axe, overlaps, PDF: PAGES=dir (made of tests/figures)
 	@CARGO="$(CARGO)" scripts/pages.sh $(PAGES)
+
+page: toolchain ## build narrows for a browser, one file: target/page/narrows.html (docs/page.md)
+	@CARGO="$(CARGO)" scripts/page.sh
 
 gallery: toolchain ## make the pictures of docs/gallery.md
 	@$(CARGO) run --locked --quiet -p narrows-runs --example gallery -- tests/figures docs/gallery $(CARGO_TARGET_DIR)/pages/html

@@ -170,7 +170,7 @@ fn normal_quantile(p: f64) -> f64 {
         return f64::INFINITY;
     }
     if p > TAIL {
-        let q = (-2.0 * (1.0 - p).ln()).sqrt();
+        let q = (-2.0 * libm::log(1.0 - p)).sqrt();
         return -polynomial(&C, q) / polynomial(&D, q);
     }
     let q = p - 0.5;

@@ -202,8 +202,8 @@ fn chord(left: &Point, middle: &Point, right: &Point) -> Option<Point> {
     if l <= 0.0 || r <= 0.0 {
         return None;
     }
-    let share = (middle.x / left.x).ln() / (right.x / left.x).ln();
-    let rate = BytesPerSec::new(l.powf(1.0 - share) * r.powf(share));
+    let share = libm::log(middle.x / left.x) / libm::log(right.x / left.x);
+    let rate = BytesPerSec::new(libm::pow(l, 1.0 - share) * libm::pow(r, share));
     let half = rate * (uncertainty(left) * (1.0 - share)).hypot(uncertainty(right) * share);
     Some(Point { x: middle.x, bytes_per_second: rate, ci95: Some([rate - half, rate + half]) })
 }

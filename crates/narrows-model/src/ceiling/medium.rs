@@ -255,7 +255,7 @@ pub fn disk_access(seek: Nanos, rpm: u32) -> Nanos {
 
 /// Random reads a second of a disk at `depth`: the elevator shortens the seek, at depth 32 to about half.
 pub fn disk_iops(access: Nanos, depth: u32) -> Iops {
-    let gain = 1.0 + 0.23 * f64::from(depth.clamp(1, 32)).log2();
+    let gain = 1.0 + 0.23 * libm::log2(f64::from(depth.clamp(1, 32)));
     Iops::new(gain / access.as_secs_f64().max(1e-9))
 }
 

@@ -25,7 +25,7 @@ pub fn little(in_flight: f64, seconds: f64) -> Iops {
 pub fn at_work(members: f64, pieces: f64, requests: f64) -> f64 {
     let all = members.max(1.0);
     let missed = (1.0 - pieces / all).max(0.0);
-    all * (1.0 - missed.powf(requests))
+    all * (1.0 - libm::pow(missed, requests))
 }
 
 /// How sharp the knee of a solid-state drive for desktops is, see [`knee`].
@@ -50,8 +50,8 @@ pub fn knee(by_depth: f64, by_drive: f64, in_flight: f64, sharpness: f64) -> f64
     let low = by_depth.min(by_drive);
     let others = (1.0 - 1.0 / in_flight.max(1.0)).max(0.0);
     // Scaled, so that no power leaves the range of numbers.
-    let sum = (low / by_depth).powf(sharpness) + (others * low / by_drive).powf(sharpness);
-    (low * sum.powf(-1.0 / sharpness)).min(low)
+    let sum = libm::pow(low / by_depth, sharpness) + libm::pow(others * low / by_drive, sharpness);
+    (low * libm::pow(sum, -1.0 / sharpness)).min(low)
 }
 
 // What one I/O costs a core of the processor, whatever its size.

@@ -147,7 +147,7 @@ fn intervals(bounds: &[Bound], rate: BytesPerSec, residuals: &Residuals) -> Inte
                 let time: f64 = bound
                     .terms
                     .iter()
-                    .map(|term| term.share / off.get(&term.law).map_or(1.0, |it| it.exp()))
+                    .map(|term| term.share / off.get(&term.law).map_or(1.0, |it| libm::exp(*it)))
                     .sum();
                 bound.rate.get() / time.max(f64::MIN_POSITIVE)
             };

@@ -115,7 +115,7 @@ fn near_knee(bound: Bound, system: &System, hops: &[Loaded], own: &Own<'_>) -> B
     if rate.is_nan() || rate <= 0.0 {
         return bound;
     }
-    let of_depth = (rate / bound.rate.get()).powf(sharpness).min(1.0);
+    let of_depth = libm::pow(rate / bound.rate.get(), sharpness).min(1.0);
     let part = |term: &Term| Term { share: term.share * of_depth, ..*term };
     let mut terms: Vec<Term> = bound.terms.iter().map(part).collect();
     terms.push(Term { law: Law::FlashIops, share: 1.0 - of_depth });

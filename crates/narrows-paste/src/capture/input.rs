@@ -98,14 +98,19 @@ pub struct Taken {
     pub failure: Option<io::Error>,
 }
 
-/// Gathers what is in a text, or an archive of texts, that is called `name`.
+/// Gathers what is in texts, or archives of texts, each with its name.
 ///
 /// # Errors
-/// [`InputError`] when it is a damaged record of `narrows snapshot`.
-pub fn gather_text(name: &str, content: impl Read, viewer: &mut dyn Viewer) -> Result<Gathered, InputError> {
+/// [`InputError`] when one is a damaged record of `narrows snapshot`.
+pub fn gather_texts<'t>(
+    texts: impl IntoIterator<Item = (&'t str, &'t [u8])>,
+    viewer: &mut dyn Viewer,
+) -> Result<Gathered, InputError> {
     let mut collector = Collector::new(viewer);
-    collector.input(name, content).map_err(|error| unusable(name, error))?;
-    collector.end_path();
+    for (name, content) in texts {
+        collector.input(name, content).map_err(|error| unusable(name, error))?;
+        collector.end_path();
+    }
     Ok(collector.finish())
 }
 

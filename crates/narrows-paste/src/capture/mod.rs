@@ -49,7 +49,7 @@ use narrows_machine::pci::{PciAddress, PciDevice};
 
 use crate::text::is_in;
 pub use crate::text::{Text, statements};
-pub use input::{Gathered, Glance, Taken, Viewer, gather_text};
+pub use input::{Gathered, Glance, Taken, Viewer, gather_texts};
 #[cfg(target_os = "linux")]
 pub use input::{gather, gather_with, glance, is_readable};
 pub use join::at_each;

@@ -262,11 +262,11 @@ impl Io500Run {
         for name in names {
             let phase =
                 self.phases.iter().find(|phase| phase.name == *name).filter(|phase| phase.value > 0.0)?;
-            logarithms += phase.value.ln();
+            logarithms += libm::log(phase.value);
             rounding += phase.half_digit / phase.value;
         }
         let count = names.len() as f64;
-        Some(((logarithms / count).exp(), rounding / count + 1e-4))
+        Some((libm::exp(logarithms / count), rounding / count + 1e-4))
     }
 }
 

@@ -27,8 +27,7 @@ struct PagePart<'a> {
 
 /// One page of some documents, in their order.
 pub fn page(documents: &[Document]) -> String {
-    // The one style element: of pages, and of figures on them.
-    let style = format!("{STYLE}{}", figure::style());
+    let style = style();
     let digest = STANDARD.encode(Sha256::digest(style.as_bytes()));
     let title = match documents {
         [one] => markup(&one.title()),
@@ -49,13 +48,28 @@ pub fn page(documents: &[Document]) -> String {
         }
         out.push_str("</ol></nav>\n");
     }
-    let mut labels = BTreeMap::new();
-    for (number, document) in documents.iter().enumerate() {
-        let level = usize::from(documents.len() > 1);
-        Writer { out: &mut out, level, last: level, labels: &mut labels, id: number }.document(document);
-    }
+    articles(&mut out, documents, usize::from(documents.len() > 1));
     out.push_str("</main>\n</body>\n</html>\n");
     out
+}
+
+/// The style of pages, and of figures on them.
+pub fn style() -> String {
+    format!("{STYLE}{}", figure::style())
+}
+
+/// Documents as parts of a page that has a title above theirs.
+pub fn parts(documents: &[Document]) -> String {
+    let mut out = String::new();
+    articles(&mut out, documents, 1);
+    out
+}
+
+fn articles(out: &mut String, documents: &[Document], level: usize) {
+    let mut labels = BTreeMap::new();
+    for (id, document) in documents.iter().enumerate() {
+        Writer { out, level, last: level, labels: &mut labels, id }.document(document);
+    }
 }
 
 impl Document {

@@ -11,7 +11,7 @@ mod style;
 pub mod table;
 mod terminal;
 
-pub use html::page;
+pub use html::{page, parts, style};
 
 pub use finding::{findings, findings_in_brief, findings_once};
 pub use table::{Cell, Column, Content, Row, Table, Width};

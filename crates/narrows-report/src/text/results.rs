@@ -19,15 +19,16 @@ const SENTENCES: usize = 3;
 
 /// Puts the answer, results, and series of them.
 pub(super) fn put(out: &mut impl Blocks, results: &[JudgedResult], sweeps: &[Sweep]) {
-    let said = sentences(results);
-    for (tone, sentence) in said.iter().take(SENTENCES) {
+    let mut said = sentences(results);
+    said.truncate(SENTENCES);
+    for (tone, sentence) in &said {
         out.say(0, *tone, sentence);
     }
     for (number, result) in results.iter().enumerate() {
         if number > 0 || !said.is_empty() {
             out.gap();
         }
-        put_result(out, result);
+        put_result(out, result, &said);
     }
     for sweep in sweeps {
         put_sweep(out, sweep);
@@ -121,7 +122,12 @@ fn put_sweep(out: &mut impl Blocks, sweep: &Sweep) {
     }
 }
 
-fn put_result(out: &mut impl Blocks, JudgedResult { result, verdict }: &JudgedResult) {
+/// Puts a result; what was `said` of it is not said again.
+fn put_result(
+    out: &mut impl Blocks,
+    JudgedResult { result, verdict }: &JudgedResult,
+    said: &[(Tone, String)],
+) {
     let version = result.version.as_deref().map(|version| format!(" {version}")).unwrap_or_default();
     let title = format!("{}:{}  {}{version}", result.file, result.line, result.tool.name());
     out.say(0, Tone::Strong, title);
@@ -144,7 +150,8 @@ fn put_result(out: &mut impl Blocks, JudgedResult { result, verdict }: &JudgedRe
         out.say(2, Tone::Faint, format!("note: {note}"));
     }
     out.verbose(|out| {
-        for (tone, sentence) in verdict.against.iter().take(MOST).map(against_path) {
+        let all = verdict.against.iter().take(MOST).map(against_path);
+        for (tone, sentence) in all.filter(|(_, sentence)| !said.iter().any(|(_, other)| other == sentence)) {
             out.say(2, tone, sentence);
         }
     });

@@ -150,8 +150,9 @@ impl ResidualSample {
         for row in rows {
             *of_source.entry(row.source.as_str()).or_default() += 1.0;
         }
-        let weight =
-            |row: &Residual| of_source.get(row.source.as_str()).map_or(1.0, |n| n.powf(OF_ONE_SOURCE - 1.0));
+        let weight = |row: &Residual| {
+            of_source.get(row.source.as_str()).map_or(1.0, |n| libm::pow(*n, OF_ONE_SOURCE - 1.0))
+        };
         let mut weighed: Vec<(f64, f64)> = rows.iter().map(|row| (row.log, weight(row))).collect();
         weighed.sort_by(|a, b| a.0.total_cmp(&b.0));
         let all: f64 = weighed.iter().map(|(_, weight)| weight).sum();
@@ -179,10 +180,10 @@ impl ResidualSample {
         let at = at.clamp(1e-6, 1.0 - 1e-6);
         let (Some(first), Some(last)) = (self.points.first(), self.points.last()) else { return 0.0 };
         if at < first.1 {
-            return first.0 + self.tail * (at / first.1).ln();
+            return first.0 + self.tail * libm::log(at / first.1);
         }
         if at > last.1 {
-            return last.0 - self.tail * ((1.0 - at) / (1.0 - last.1)).ln();
+            return last.0 - self.tail * libm::log((1.0 - at) / (1.0 - last.1));
         }
         let above = self.points.partition_point(|point| point.1 < at).clamp(1, self.points.len().max(2) - 1);
         let (Some(low), Some(high)) = (self.points.get(above - 1), self.points.get(above)) else {

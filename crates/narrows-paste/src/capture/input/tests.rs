@@ -23,7 +23,8 @@ fn gathered(files: &[(&str, &[u8])]) -> Gathered {
 
 #[test]
 fn a_text_is_gathered_as_its_file_is() {
-    let found = gather_text("listing.txt", LISTING.as_bytes(), &mut |_: &Text| false).expect("is readable");
+    let found =
+        gather_texts([("listing.txt", LISTING.as_bytes())], &mut |_: &Text| false).expect("is readable");
     assert_eq!(recognised(found), recognised(gathered(&[("listing.txt", LISTING.as_bytes())])));
 }
 
