@@ -9,7 +9,7 @@ THIS_MAKE := $(MAKE)
 # 1 means "findings", which is an answer and not a failure.
 FINDINGS_ARE_FINE = || [ $$? -eq 1 ]
 
-.PHONY: rig-fleet fleet-quick help run build build-time toolchain test test-all unit cases captures result-cases mutants accuracy rig bench perf fleet-bench import-bench fuzz fresh dist dist-check dist-twice release-check page pages gallery top-pictures
+.PHONY: rig-fleet fleet-quick help run build build-time toolchain test test-all unit cases captures result-cases mutants accuracy rig bench perf fleet-bench import-bench fuzz fresh dist dist-check dist-twice release-check page page-check pages gallery top-pictures
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -97,6 +97,9 @@ pages: toolchain ## look at pages in Chromium: light, dark, 390 pixels, axe, ove
 
 page: toolchain ## build narrows for a browser, one file: target/page/narrows.html (docs/page.md)
 	@CARGO="$(CARGO)" scripts/page.sh
+
+page-check: toolchain ## the same, and try it: the program's answers on all cases, and in Chromium
+	@CARGO="$(CARGO)" scripts/page.sh --check
 
 gallery: toolchain ## make the pictures of docs/gallery.md
 	@$(CARGO) run --locked --quiet -p narrows-runs --example gallery -- tests/figures docs/gallery $(CARGO_TARGET_DIR)/pages/html

@@ -16,7 +16,7 @@ if [ "${1:-}" = --all ]; then
     name="make test-all"
     shift
 fi
-parts=${*:-tools units${all:+ mutants} attacks pages fleet rig}
+parts=${*:-tools units${all:+ mutants} attacks pages${all:+ page} fleet rig}
 make() { command "${MAKE:-make}" --no-print-directory "$@"; }
 
 # These modules of `cli` wait more than they work, and some take turns with others of their process: each part has a process
@@ -97,6 +97,14 @@ pages() {
     return "$status"
 }
 
+# The page for browsers. Every day the core is only compiled for it (scripts/core.sh).
+page() {
+    local status=0
+    scripts/page.sh --check >"$target/test-page.log" 2>&1 || status=$?
+    cat "$target/test-page.log"
+    return "$status"
+}
+
 # Hosts in network namespaces. They measure: nothing runs beside them.
 fleet() {
     local status=0
@@ -133,11 +141,12 @@ for part in $parts; do
     attacks) step "attacks" "$(budget 120)" attacks ;;
     # On a clean clone this also fetches what drives the browser.
     pages) step "pages in a browser" "$(budget 75)" pages ;;
+    page) step "the page for browsers" - page ;;
     fleet) step "many hosts" "$(budget 75)" fleet ;;
     rig) step "kernel VM rig" "$(budget 300)" make "rig${all:+-full}" ;;
     *)
         echo "error: there is no part \`$part\`" >&2
-        echo "hint: the parts are: tools units mutants attacks pages fleet rig" >&2
+        echo "hint: the parts are: tools units mutants attacks pages page fleet rig" >&2
         exit 2
         ;;
     esac || [ "$all" ] || break

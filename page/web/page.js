@@ -39,7 +39,7 @@ function start() {
     say("This could not be read: it is too long for a browser, or narrows has a fault. Try a part of it.");
   };
   isBusy = true;
-  worker.postMessage({ module });
+  worker.postMessage({ module, first: EXAMPLES[0].texts[0] });
 }
 
 function given() {

@@ -21,6 +21,8 @@ function ask(given) {
 onmessage = async ({ data }) => {
   if (data.module) {
     core = (await WebAssembly.instantiate(data.module, {})).exports;
+    // What is asked once is compiled: the first to ask does not wait for it.
+    ask([{ side: 0, name: "", content: new TextEncoder().encode(data.first) }]);
     postMessage({ ready: true });
   } else {
     postMessage({ number: data.number, response: ask(data.given) });
