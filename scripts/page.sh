@@ -13,7 +13,7 @@ fi
 page=${1:-${CARGO_TARGET_DIR:-target}/page/narrows.html}
 has_wasm || skip "this Rust has no standard library for $wasm, so there is no page"
 module=${CARGO_TARGET_DIR:-target}/$wasm/page/narrows_page.wasm
-"$cargo" build --locked --quiet --profile page --target "$wasm" -p narrows-page --lib
+"$cargo" rustc --locked --quiet --profile page --target "$wasm" -p narrows-page --lib --crate-type cdylib
 mkdir -p "$(dirname "$page")"
 # Natively, with what the tests have built.
 "$cargo" run --locked --quiet -p narrows-page --example assemble -- "$module" "$page"

@@ -94,7 +94,8 @@ function show(answer) {
   at("save-json").hidden = at("save-page").hidden = !answer.json;
   reply();
   at("told").hidden = false;
-  say(answer.html ? "Answered below." : answer.mistakes.length ? "The description has mistakes." : "Not recognised: below is what to ask for.");
+  say(answer.html ? "" : answer.mistakes.length ? "The description has mistakes: " : "Not recognised: ");
+  at("state").append(Object.assign(document.createElement("a"), { href: "#told", textContent: answer.html ? "Answered below" : "see below" }));
   const [mistake] = answer.mistakes;
   if (mistake && mistake.line) mark(mistake.line);
 }
