@@ -9,9 +9,11 @@ use super::door::{self, Asked};
 use super::fleet::FleetArgs;
 use super::output::OutputArgs;
 use super::predict::{self, PredictArgs};
+use super::require::RequireArgs;
 use super::values::stated;
-use super::{Failure, NOTHING_FOUND, facts, fleet, output, status, target};
+use super::{FAILED, Failure, NOTHING_FOUND, facts, fleet, output, status, target};
 use narrows_answer::{Answered, Facts, Question, Seen};
+use narrows_report::require::Known;
 use narrows_report::text::reply::{self, Form};
 use narrows_report::{result_csv, text, view, why};
 use narrows_runs::saved::Saved;
@@ -59,6 +61,10 @@ pub struct AnswerArgs {
     /// Show every finding on pasted results with all evidence, and their commands
     #[arg(long)]
     pub verbose: bool,
+
+    /// Rules by which it passes.
+    #[command(flatten)]
+    pub rules: RequireArgs,
 
     /// Many captures, each of its own machine.
     #[command(flatten)]
@@ -169,7 +175,8 @@ fn one(args: &AnswerArgs, files: &[PathBuf], typed: &[String]) -> Result<u8, Fai
         None => print(args, &report)?,
     }
     // A part of the path is no answer to what limits it.
-    Ok(status(unseen.is_empty(), has_findings))
+    let came = status(unseen.is_empty(), has_findings);
+    Ok(if came == FAILED { came } else { args.rules.status(came, || Known::of(&report)) })
 }
 
 /// Answers for files in which neither a machine nor a result was recognised: descriptions of systems, or places of this machine.

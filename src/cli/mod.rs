@@ -23,6 +23,7 @@ pub mod measure;
 pub mod output;
 pub mod plan;
 pub mod predict;
+pub mod require;
 mod signals;
 mod snapshot;
 mod target;

@@ -98,6 +98,35 @@ pub(super) fn rate(text: &str) -> Result<BytesPerSec, String> {
         .ok_or_else(|| format!("`{text}` is not a rate such as 500MB/s, 2GB/s, 400MiB/s or 25Gbit/s"))
 }
 
+/// Reads `10ms`, `80us`, `1s`.
+pub(super) fn latency(text: &str) -> Result<Duration, String> {
+    let seconds = measured(text).and_then(|(number, unit)| {
+        let factor = match unit {
+            "ns" => 1e-9,
+            "us" | "µs" | "μs" => 1e-6,
+            "ms" => 1e-3,
+            "s" => 1.0,
+            _ => return None,
+        };
+        Duration::try_from_secs_f64(number * factor).ok()
+    });
+    seconds.ok_or_else(|| format!("`{text}` is not a latency such as 10ms, 80us or 1s"))
+}
+
+/// Reads `100000`, `100k`, `1.2M`.
+pub(super) fn count(text: &str) -> Result<f64, String> {
+    let count = measured(text).and_then(|(number, unit)| {
+        let factor = match unit {
+            "" => 1.0,
+            "k" | "K" => 1e3,
+            "m" | "M" => 1e6,
+            _ => return None,
+        };
+        Some(number * factor)
+    });
+    count.ok_or_else(|| format!("`{text}` is not a number such as 5000, 100k or 1.2M"))
+}
+
 /// One of several words, each with its help and what it stands for.
 pub(super) fn word<T: Copy + Send + Sync + 'static, const COUNT: usize>(
     all: [(&'static str, &'static str, T); COUNT],

@@ -49,6 +49,7 @@ mod output;
 mod plan;
 mod predict;
 mod report;
+mod require;
 mod snapshot_check;
 mod systems;
 mod targets;

@@ -29,7 +29,7 @@ pub fn head<T>(columns: &[Column<T>]) -> String {
     line(columns.iter().map(|(name, _)| (*name).to_owned()))
 }
 
-/// Adds the line of a row, each cell as [`number_or_cell`] has it.
+/// Adds the line of a row, each cell as `number_or_cell` has it.
 pub fn put<T>(out: &mut String, columns: &[Column<T>], row: &T) {
     out.push_str(&line(columns.iter().map(|(_, of)| number_or_cell(&of(row)))));
 }

@@ -15,6 +15,7 @@ pub mod names;
 pub mod plan;
 pub mod predict;
 pub mod prometheus;
+pub mod require;
 pub mod result_csv;
 pub mod sanitize;
 pub mod text;

@@ -14,6 +14,7 @@ use clap::Args;
 
 use super::grid::Grid;
 use super::output::OutputArgs;
+use super::require::RequireArgs;
 use super::values::{Choices, EVERY, choices, duration, host, precision, size};
 use super::{Failure, NOTHING_FOUND, output};
 use narrows_base::units::Bytes;
@@ -92,6 +93,10 @@ pub struct MeasureArgs {
     /// Write the same tests as a job file of fio, and run nothing
     #[arg(long, value_name = "FILE", conflicts_with_all = ["save", "resume", "json"])]
     pub emit_fio: Option<PathBuf>,
+
+    /// Rules by which it passes.
+    #[command(flatten)]
+    pub rules: RequireArgs,
 
     /// Show all that is known of each test, and the tests as commands of fio
     #[arg(long)]
@@ -243,6 +248,7 @@ impl MeasureArgs {
             ("--write", self.write, is_tests, tests),
             ("--save", self.save.is_some(), is_tests, tests),
             ("--emit-fio", self.emit_fio.is_some(), is_tests, tests),
+            ("--require", !self.rules.require.is_empty(), !is_layers, "one target and not for layers"),
             ("--all", self.all.is_some(), matches!(how, How::Quick | How::Full), "quick and full"),
         ];
         match options.iter().find(|(_, is_given, has_use, _)| *is_given && !has_use) {
@@ -295,6 +301,9 @@ pub(super) fn run(args: &MeasureArgs) -> Result<u8, Failure> {
             .hint("name a device, mount or directory, such as the current one: `narrows measure .`")),
         How::Quick | How::Full => match (args.what.as_slice(), &args.all) {
             ([one], _) => short::run(args, one),
+            _ if !args.rules.require.is_empty() => {
+                Err(Failure::new("--require is for one target").hint("measure each by itself"))
+            }
             _ => together::run(args),
         },
         How::Layers => layers::run(args),

@@ -15,13 +15,17 @@ use super::fill::{Fill, Than};
 use super::health::{Log, take, temperature, warns_from};
 use super::json::{documents, text_of};
 use super::{Part, Rank, Text};
+use crate::text::is_in;
 
 /// Reads every output of smartctl in a text.
 pub fn read(text: &Text) -> Part {
     let mut part = Part { rank: Rank::Decoded, ..Part::default() };
     let body = text.body();
     let mut drives = Vec::new();
-    if body.contains("START OF INFORMATION SECTION") {
+    if is_in(
+        &["START OF INFORMATION SECTION", "RAW_VALUE", "_Ct ", "_Count ", "Error: UNC", "Error: ICRC"],
+        body,
+    ) {
         drives.extend(drives_of_lines(text));
     }
     if body.contains("\"smartctl\"") {
@@ -53,6 +57,51 @@ struct SmartDrive {
     counts: Option<AtaCounts>,
 }
 
+impl SmartDrive {
+    /// Takes a line of an attribute or of an error.
+    fn take_count(&mut self, line: &str) {
+        if let Some((id, raw)) = counted(line) {
+            self.counts.get_or_insert_default().take(id, raw);
+        }
+        if let Some(error) = kept_error(line) {
+            let counts = self.counts.get_or_insert_default();
+            let count =
+                if error == KeptError::Medium { &mut counts.uncorrectable } else { &mut counts.cable };
+            // The log has the last five; an attribute counts all.
+            *count = (*count).max(1);
+        }
+    }
+}
+
+/// An error that a drive kept in its log.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum KeptError {
+    /// A sector could not be read.
+    Medium,
+    /// What came over the cable was damaged.
+    Cable,
+}
+
+/// `40 -- 51 00 01 00 00 00 5e a7 db e0 00  Error: UNC at LBA = 0x005ea7db = 6203355` (`ataprint.cpp`).
+fn kept_error(line: &str) -> Option<KeptError> {
+    let (registers, error) = line.split_once("Error: ")?;
+    let is_register =
+        |word: &str| word == "--" || word.len() == 2 && word.bytes().all(|byte| byte.is_ascii_hexdigit());
+    if registers.split_whitespace().count() < 7 || !registers.split_whitespace().all(is_register) {
+        return None;
+    }
+    match error.split([' ', ',']).next()? {
+        "UNC" => Some(KeptError::Medium),
+        "ICRC" => Some(KeptError::Cable),
+        _ => None,
+    }
+}
+
+/// The heading of the attributes.
+fn is_table(line: &str) -> bool {
+    line.trim_start().starts_with("ID# ATTRIBUTE_NAME")
+}
+
 /// The device of `/dev/sda`, or the first namespace of the controller `/dev/nvme0`.
 fn device_in(text: &str) -> Option<String> {
     // As prose has it: "the output of smartctl -a /dev/sda:".
@@ -62,7 +111,11 @@ fn device_in(text: &str) -> Option<String> {
 
 fn put_drive(machine: &mut Machine, drive: SmartDrive) -> Option<()> {
     let source = drive.source.as_str();
-    let name = put_device(machine, drive.name, drive.device)?;
+    // Attributes alone tell no more of whose they are than their line; without an error there is nothing to tell.
+    let has_errors = drive.counts.is_some_and(|counts| counts != AtaCounts::default());
+    let is_alone = drive.device.serial.value().is_none() && drive.device.model.value().is_none();
+    let name = drive.name.or_else(|| (is_alone && has_errors).then(|| format!("smart/{source}")));
+    let name = put_device(machine, name, drive.device)?;
     if drive.log.is_log() {
         take(machine, &name, drive.log, source);
     } else if drive.temperature.is_some() {
@@ -108,17 +161,28 @@ fn drives_of_lines(text: &Text) -> Vec<SmartDrive> {
             open = true;
         } else if line.starts_with("=== START OF") {
             open = false;
+        } else if drives.is_empty() || (named.is_some() && is_table(line)) {
+            // The attributes alone (`smartctl -A`), some of their lines, or errors that the drive kept.
+            let is_one =
+                is_table(line) || counted(line).is_some_and(|(id, _)| AtaCounts::default().take(id, 1));
+            if is_one || kept_error(line).is_some() {
+                let mut drive =
+                    SmartDrive { source: text.source(number), name: named.take(), ..SmartDrive::default() };
+                drive.take_count(line);
+                drives.push(drive);
+            }
         } else if let Some(drive) = drives.last_mut() {
             match line.split_once(':') {
                 Some((key, value)) if open => take_line(drive, key.trim(), value.trim()),
                 Some((key, value)) if key.starts_with("SMART overall-health self-assessment") => {
                     drive.counts.get_or_insert_default().is_failing |= value.contains("FAILED");
                 }
+                Some(_) if kept_error(line).is_some() => drive.take_count(line),
                 Some((key, value)) => drive.log.set(key, value),
                 None => {
                     drive.temperature = attribute(line).filter(|_| !open).unwrap_or(drive.temperature);
-                    if let Some((id, raw)) = counted(line).filter(|_| !open) {
-                        drive.counts.get_or_insert_default().take(id, raw);
+                    if !open {
+                        drive.take_count(line);
                     }
                 }
             }

@@ -31,7 +31,7 @@ pub(super) fn read(page: &Page<'_>) -> Vec<Imported> {
             run.see(at, row);
         }
         let is_head = line.starts_with("Connecting to host") || line.starts_with("iperf Done");
-        if run.is_told() && is_table(line) {
+        if (run.is_told() || run.has_whole()) && is_table(line) {
             found.end(std::mem::take(&mut run), page);
         } else if is_head || Commands::is_call(line, "iperf3") {
             found.end(std::mem::take(&mut run), page);
@@ -230,6 +230,11 @@ impl<'t> Iperf3Run<'t> {
         self.receiver.is_some() || self.sender.is_some()
     }
 
+    /// Whether a row of the whole run stands below its intervals, without a word of whose it is.
+    const fn has_whole(&self) -> bool {
+        self.whole.is_some() && (self.singles.len() > 1 || self.sums.len() > 1)
+    }
+
     fn is_below_sender(&self, row: &Iperf3Row<'_>) -> bool {
         self.sender.is_some_and(|(_, sent)| {
             let is_same_time = (sent.time.value() - row.time.value()).abs() < 0.1;
@@ -420,6 +425,25 @@ mod tests {
         assert_eq!(found.len(), 2);
         let side = found[0].measurements[0].network.as_ref().expect("a network");
         assert_eq!((side.series.len(), side.elapsed_ns), (2, Some(Nanos::from_millis(2000))));
+    }
+
+    #[test]
+    fn a_heading_below_the_row_of_the_whole_begins_another_run() {
+        let run = |id: u32, rate: u32| {
+            format!(
+                "[ ID] Interval           Transfer     Bitrate\n\
+                 [  {id}]   0.00-1.00   sec   270 MBytes  2.27 Gbits/sec\n[  {id}]   1.00-2.00   sec   271 MBytes  2.27 Gbits/sec\n\
+                 - - - - - - - - - - - - -\n[ ID] Interval           Transfer     Bitrate     receiver\n\
+                 [  {id}]   0.00-2.00   sec   541 MBytes  2.{rate} Gbits/sec\n\n"
+            )
+        };
+        let body = run(5, 27) + &run(4, 26);
+        let found = read(&Page { name: "a", body: &body });
+        let rates: Vec<f64> = found
+            .iter()
+            .map(|one| one.measurements[0].network.as_ref().unwrap().bytes_per_second.get())
+            .collect();
+        assert_eq!(rates, [2.27e9 / 8.0, 2.26e9 / 8.0]);
     }
 
     #[test]

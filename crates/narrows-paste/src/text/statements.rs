@@ -94,6 +94,7 @@ fn words(line: &str) -> impl Iterator<Item = (usize, &str)> {
 
 fn begins(rest: &str) -> bool {
     match rest.as_bytes().first() {
+        Some(b'm' | b'P' | b'u' | b'[' | b'0'..=b'9') if is_of_arrays(rest) => true,
         Some(b'#' | b'$') => is_command(rest),
         Some(b'/') => is_timed(rest),
         _ => HEADS.iter().any(|(head, next)| {
@@ -101,6 +102,26 @@ fn begins(rest: &str) -> bool {
             behind.is_some_and(|behind| next.iter().any(|next| behind.starts_with(next)))
         }),
     }
+}
+
+/// Lines of `/proc/mdstat` (kernel `drivers/md/md.c`, `md_seq_show`): `md0 : active raid1 sdb1[1]`, `1000 blocks [2/1] [_U]`,
+/// `[=>…] recovery = 6.6% …`.
+fn is_of_arrays(rest: &str) -> bool {
+    let digits = |text: &str| text.len() - text.trim_start_matches(|c: char| c.is_ascii_digit()).len();
+    if let Some(number) = rest.strip_prefix("md") {
+        let behind = number.get(digits(number)..).unwrap_or_default();
+        return digits(number) > 0 && behind.starts_with(" : active ");
+    }
+    if let Some(bar) = rest.strip_prefix('[') {
+        let behind = bar.trim_start_matches(['=', '>', '.']);
+        let is_bar = bar.len() - behind.len() >= 20;
+        let works = ["] resync", "] recovery", "] check", "] reshape"];
+        return is_bar && works.iter().any(|work| behind.starts_with(work));
+    }
+    let blocks = rest.get(digits(rest)..).unwrap_or_default();
+    let is_size = digits(rest) > 0
+        && [" blocks [", " blocks super ", " blocks level "].iter().any(|next| blocks.starts_with(next));
+    is_size || rest.starts_with("Personalities : [") || rest.starts_with("unused devices: <")
 }
 
 /// `# hdparm -t /dev/sda`: a prompt, and a tool that is called.
@@ -163,6 +184,19 @@ mod tests {
             apart("[    1.5000] ata1: SATA link up [    1.6000] ata2: SATA link down"),
             ["[    1.5000] ata1: SATA link up", "[    1.6000] ata2: SATA link down"]
         );
+        assert_eq!(
+            apart(
+                "I get: Personalities : [raid1] md0 : active raid1 hdd1[2] hda1[1] 243537216 blocks [2/1] [_U] \
+                 [=>...................] recovery = 6.6% (16304448/243537216) finish=308.6min speed=12266K/sec"
+            ),
+            [
+                "I get:",
+                "Personalities : [raid1]",
+                "md0 : active raid1 hdd1[2] hda1[1]",
+                "243537216 blocks [2/1] [_U]",
+                "[=>...................] recovery = 6.6% (16304448/243537216) finish=308.6min speed=12266K/sec"
+            ]
+        );
     }
 
     #[test]
@@ -183,7 +217,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn nothing_but_blanks_is_lost(line in "(LnkCap: Speed |# dd |/dev/sda: |Timing cached reads:|[\\[\\]0-9. é\"]){0,12}") {
+        fn nothing_but_blanks_is_lost(line in "(LnkCap: Speed |# dd |/dev/sda: |Timing cached reads:|md0 : active | 1 blocks super |[\\[\\]0-9. é\"]){0,12}") {
             let plain = |text: &str| text.chars().filter(|c| !c.is_whitespace()).collect::<String>();
             prop_assert_eq!(plain(&apart(&line).concat()), plain(&line));
         }

@@ -20,6 +20,8 @@ use narrows_load::measurement::{GeneratorUse, Latency, RunFailure};
 use narrows_load::preset::{LoadSpec, Preset, StopRule};
 use narrows_load::scan::{Scan, ScanPlan};
 use narrows_load::stats::Steadiness;
+use narrows_model::ceiling::Direction;
+use narrows_report::require::{Figures, Known};
 use narrows_report::view::{ConditionView, MachineView, Tool};
 use narrows_session::measure::Timing;
 use narrows_session::place::Place;
@@ -78,6 +80,31 @@ impl MeasureReport {
     pub fn has_doubts(&self) -> bool {
         let is_odd = |curve: &Curve| !curve.shape.anomalies.is_empty() || !curve.shape.drops.is_empty();
         self.results.iter().any(|result| result.trusted == Some(false)) || self.curves.iter().any(is_odd)
+    }
+
+    /// What rules can ask of it.
+    pub fn known(&self) -> Known {
+        let figures = self.results.iter().flat_map(|result| {
+            let sides = [(Direction::Read, &result.read), (Direction::Write, &result.write)];
+            sides.into_iter().filter_map(|(direction, side)| {
+                let side = side.as_ref()?;
+                Some(Figures {
+                    name: result.name.clone(),
+                    direction,
+                    rate: side.bytes_per_second,
+                    ci95: side.ci95,
+                    iops: Some(side.iops),
+                    latencies: Figures::percentiles(&side.latency_ns),
+                    trusted: result.trusted == Some(true) && result.is_whole(),
+                })
+            })
+        });
+        let notes = self.results.iter().flat_map(|result| &result.findings);
+        Known {
+            figures: figures.collect(),
+            findings: notes.map(|note| (note.code, note.severity, note.summary.clone())).collect(),
+            ..Known::default()
+        }
     }
 
     /// The result of the test with this name.

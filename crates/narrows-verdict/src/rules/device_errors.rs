@@ -308,7 +308,7 @@ fn whole(name: &str) -> &str {
     if let Some(disk) = freebsd_disk(name) {
         return disk;
     }
-    if name.starts_with("mmcblk") {
+    if name.starts_with("mmc") {
         return name.split_once('p').map_or(name, |(disk, _)| disk);
     }
     name.trim_end_matches(digits)
@@ -401,8 +401,9 @@ fn advice(drive: &str, events: &[LogEvent]) -> String {
         return "Look into the log of the host: the disk is a virtual one, and what fails is below it."
             .to_owned();
     }
-    if drive.starts_with("mmcblk") {
-        return "Save what matters, and try another card; an eMMC is soldered and cannot be replaced alone."
+    if drive.starts_with("mmc") {
+        return "Save what matters, take back an overclock of the card's clock, and try another card; an eMMC is soldered and cannot be \
+                replaced alone."
             .to_owned();
     }
     let device = if drive.starts_with("ata") { "DEVICE" } else { drive };

@@ -47,7 +47,7 @@ fn parse(message: &str) -> Option<(String, LogKind)> {
         };
         return Some((port.to_owned(), kind));
     }
-    let others = [of_freebsd, of_fabric, of_file_system, of_adapter];
+    let others = [of_freebsd, of_fabric, of_file_system, of_adapter, of_card];
     if let Some(known) =
         others.iter().find_map(|of| of(message.trim())).or_else(|| of_waiting(message.trim()))
     {
@@ -60,6 +60,26 @@ fn parse(message: &str) -> Option<(String, LogKind)> {
     let rest = WORDS.iter().find_map(|words| Some(message.split_once(words)?.1))?;
     let name = rest.split([',', ' ']).next().filter(|name| is_drive(name))?;
     Some((name.to_owned(), LogKind::DriveError))
+}
+
+/// SD cards and eMMC (`drivers/mmc/host/sdhci.c`, `drivers/mmc/core`, and `bcm2835-sdhost.c` of Raspberry Pi): `mmc0: Timeout waiting
+/// for hardware interrupt.`, `mmcblk0: timed out sending r/w cmd command`, `mmc0: reducing overclock due to errors`.
+fn of_card(message: &str) -> Option<(String, LogKind)> {
+    let (name, what) = message.split_once(": ")?;
+    if !is_numbered(name, "mmc") && !is_numbered(name, "mmcblk") {
+        return None;
+    }
+    let kind = match what {
+        _ if what.starts_with("reducing overclock due to errors") => LogKind::DriveError,
+        _ if what.starts_with("Timeout waiting for hardware")
+            || what.starts_with("timed out sending ")
+            || what.starts_with("Card stuck in ") =>
+        {
+            LogKind::CommandFailed
+        }
+        _ => return None,
+    };
+    Some((name.to_owned(), kind))
 }
 
 /// Servers, targets and tasks that are waited for. The names of servers are left out: they identify their owner.
@@ -209,6 +229,9 @@ mod tests {
         for (message, device, kind) in [
             ("ata1: COMRESET failed (errno=-16)", "ata1", LogKind::SataNoAnswer),
             ("ata2.00: failed command: READ FPDMA QUEUED", "ata2", LogKind::SataCommandFailed),
+            ("mmc0: reducing overclock due to errors", "mmc0", LogKind::DriveError),
+            ("mmc1: Timeout waiting for hardware interrupt.", "mmc1", LogKind::CommandFailed),
+            ("mmcblk0: timed out sending r/w cmd command", "mmcblk0", LogKind::CommandFailed),
             ("ata1.00: failed to IDENTIFY (I/O error, err_mask=0x40)", "ata1", LogKind::SataCommandFailed),
             (
                 "sd 0:0:0:0: [sda] tag#3 uas_eh_abort_handler 0 uas-tag 4 inflight: CMD IN ",

@@ -100,6 +100,28 @@ fn what_an_ata_drive_counts_is_read_in_both_forms() {
 }
 
 #[test]
+fn attributes_alone_and_errors_that_a_drive_kept_are_of_a_drive() {
+    let counts = |text: &str| {
+        let machine = machine(text);
+        machine.health.values().next().and_then(|health| health.ata.get())
+    };
+    let rows = "197 Current_Pending_Sector  0x0032   200   200   000    Old_age   Always       -       37\n\
+        199 UDMA_CRC_Error_Count    0x0032   200   197   000    Old_age   Always       -       4211\n";
+    let found = counts(rows).expect("some lines are enough");
+    assert_eq!((found.pending, found.cable), (37, 4211));
+    let called =
+        machine(&format!("# smartctl -A /dev/sdc\nID# ATTRIBUTE_NAME          FLAG     VALUE\n{rows}"));
+    assert!(called.health.contains_key("sdc"), "{:?}", called.health.keys());
+    let kept = "ER -- ST COUNT  LBA_48  LH LM LL DV DC\n-- -- -- == -- == == == -- -- -- -- --\n\
+        40 -- 51 00 01 00 00 00 5e a7 db e0 00  Error: UNC at LBA = 0x005ea7db = 6203355\n";
+    assert_eq!(counts(kept).map(|found| found.uncorrectable), Some(1));
+    // A drive without an error, and a table of something else.
+    assert_eq!(counts("199 UDMA_CRC_Error_Count 0x0032 200 200 000 Old_age Always - 0\n"), None);
+    assert_eq!(counts("5 of my disks _Count 100 200 300 400 500 600 700\n"), None);
+    assert_eq!(counts("Error: UNC at LBA = 0x005ea7db\n"), None);
+}
+
+#[test]
 fn languages_separate_thousands_differently() {
     for capacity in ["1.000.204.886.016 bytes [1,00 TB]", "1 000 204 886 016 bytes [1,00 TB]"] {
         let machine = machine(&format!(
