@@ -28,6 +28,7 @@ pub fn read(text: &Text) -> Part {
     ) {
         drives.extend(drives_of_lines(text));
     }
+    drives.extend(drives_of_checks(text));
     if body.contains("\"smartctl\"") {
         drives.extend(drives_of_json(text));
     }
@@ -71,6 +72,33 @@ impl SmartDrive {
             *count = (*count).max(1);
         }
     }
+}
+
+/// What checks for Nagios and its like print before and behind their bar (check_smart): `WARNING: UDMA_CRC_Error_Count is non-zero
+/// (3)|Reallocated_Sector_Ct=0 UDMA_CRC_Error_Count=3`.
+fn drives_of_checks(text: &Text) -> impl Iterator<Item = SmartDrive> {
+    const NAMES: [(&str, u64); 5] = [
+        ("Reallocated_Sector_Ct", 5),
+        ("Reported_Uncorrect", 187),
+        ("Current_Pending_Sector", 197),
+        ("Offline_Uncorrectable", 198),
+        ("UDMA_CRC_Error_Count", 199),
+    ];
+    text.lines().filter_map(|(number, line)| {
+        let (said, values) =
+            line.split_once('|').filter(|(said, values)| said.contains("_C") || values.contains("_C"))?;
+        let mut counts = AtaCounts::default();
+        let said = said.split(": ").filter_map(|one| one.split_once(" is non-zero ("));
+        let said = said.map(|(name, value)| (name, value.split(')').next().unwrap_or_default()));
+        for (name, value) in said.chain(values.split_whitespace().filter_map(|one| one.split_once('='))) {
+            let known = NAMES.iter().find(|(known, _)| *known == name);
+            if let (Some((_, id)), Ok(raw)) = (known, value.trim_end_matches('c').parse()) {
+                counts.take(*id, raw);
+            }
+        }
+        let counts = Some(counts).filter(|counts| *counts != AtaCounts::default());
+        Some(SmartDrive { source: text.source(number), counts: Some(counts?), ..SmartDrive::default() })
+    })
 }
 
 /// An error that a drive kept in its log.

@@ -136,6 +136,8 @@ pub enum Word {
     NoArc,
     /// A file system that is told not to make its writes durable: `barrier=0`.
     NoBarrier,
+    /// Linux within Windows, whose drives are at `/mnt/c`.
+    Wsl,
 }
 
 /// What a ZFS pool moved.
@@ -223,6 +225,7 @@ fn stated_rate(line: &str) -> Option<BytesPerSec> {
 
 /// Words that name a kind of storage, in lower case.
 const WORDS: &[(Word, &[&str])] = &[
+    (Word::Wsl, &["wsl", "wsl1", "wsl2"]),
     (
         Word::NoArc,
         &["primarycache=metadata", "primarycache=none", "primarycache metadata", "primarycache none"],

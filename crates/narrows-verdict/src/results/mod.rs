@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 use narrows_base::units::human;
 use narrows_machine::Machine;
 use narrows_model::path::HopKind;
-use narrows_paste::results::surroundings::Surroundings;
+use narrows_paste::results::surroundings::{Surroundings, Word};
 use narrows_paste::results::{Durability, Imported, Measured, Tool};
 use serde::de::IntoDeserializer;
 use serde::de::value::{Error, StrDeserializer};
@@ -185,12 +185,26 @@ pub enum Trust {
 /// What was measured, in words; `None` where it is what the output claims, as far as is known.
 fn what_is_measured(case: &Case<'_>) -> Option<String> {
     let result = case.result;
-    measured_by_tool(result).or_else(|| memory_alone(result)).or_else(|| {
+    measured_by_tool(result).or_else(|| memory_alone(result)).or_else(|| of_windows(case)).or_else(|| {
         let (real, asked) = in_flight(case)?;
         let one = "one I/O at a time".to_owned();
         let shown = if real <= 1.0 { one } else { format!("{} I/Os in flight", human::count(real)) };
         Some(format!("{shown}, not {}", human::count(asked)))
     })
+}
+
+/// Linux within Windows reaches the drives of Windows through a file server (drvfs, 9P; learn.microsoft.com/windows/wsl/filesystems),
+/// not through the block layer.
+fn of_windows(case: &Case<'_>) -> Option<String> {
+    let is_of_windows = |target: &str| {
+        let rest = target.strip_prefix("/mnt/").unwrap_or_default();
+        rest.starts_with(|c: char| c.is_ascii_lowercase())
+            && rest.get(1..).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+    };
+    let mut targets = case.result.measurements.iter().map(|one| one.work.target.as_deref());
+    let is_all = targets.all(|target| target.is_some_and(is_of_windows));
+    let is_it = is_all && !case.result.measurements.is_empty() && case.around.has(Word::Wsl).is_some();
+    is_it.then(|| "the way from WSL to a drive of Windows, not the drive".to_owned())
 }
 
 fn measured_by_tool(result: &Imported) -> Option<String> {
@@ -298,6 +312,12 @@ mod tests {
         let row = "[  5]   0.00-10.00  sec  118 MBytes  99.0 Mbits/sec                  receiver\n";
         let (trust, measures) = of(row);
         assert_eq!((trust, measures.as_deref()), (Trust::Yes, Some("the network, no storage")));
+        let dd = "# dd if=/dev/zero of=/mnt/e/x bs=1M count=16000 conv=fdatasync\n\
+            16777216000 bytes (17 GB, 16 GiB) copied, 1004.6 s, 16.7 MB/s\n";
+        assert_eq!(of(dd), (Trust::Yes, None));
+        let windows = Some("the way from WSL to a drive of Windows, not the drive".to_owned());
+        assert_eq!(of(&format!("wsl2:\n{dd}")), (Trust::Other, windows));
+        assert_eq!(of(&format!("wsl2:\n{}", dd.replace("/mnt/e/x", "/home/x"))), (Trust::Yes, None));
     }
 
     #[test]
