@@ -90,6 +90,7 @@ function show(answer) {
   // Every foreign word in it is inert, and the policy of the page lets nothing run all the same.
   at("answer").innerHTML = answer.html;
   at("to-post").hidden = !answer.markdown;
+  at("post-title").textContent = answer.html ? "To post where somebody asked" : "What to run, or to ask for";
   at("copy").hidden = !answer.markdown;
   at("save-json").hidden = at("save-page").hidden = !answer.json;
   reply();
