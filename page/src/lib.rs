@@ -6,7 +6,7 @@
 mod request;
 mod response;
 
-pub use request::{Given, Request, Side};
+pub use request::{Given, Pane, Request};
 pub use response::{Mistake, Response, respond};
 
 use std::cell::RefCell;

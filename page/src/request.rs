@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 /// Which of two things that are compared something belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Side {
+pub enum Pane {
     /// What is asked about, or compared with another.
     A,
     /// What is compared with it.
@@ -14,7 +14,7 @@ pub enum Side {
 /// A text that was pasted, or a file that was dropped.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Given<'r> {
-    pub side: Side,
+    pub pane: Pane,
     /// What the file is called; empty for what was pasted.
     pub name: Cow<'r, str>,
     pub content: &'r [u8],
@@ -29,28 +29,28 @@ impl<'r> Request<'r> {
     /// content. Lengths have four bytes, the lowest first. What is cut off is left out.
     pub fn read(mut bytes: &'r [u8]) -> Self {
         let mut all = Vec::new();
-        while let Some((side, rest)) = bytes.split_first() {
+        while let Some((pane, rest)) = bytes.split_first() {
             let Some((name, rest)) = counted(rest) else { break };
             let Some((content, rest)) = counted(rest) else { break };
-            let side = if *side == 1 { Side::B } else { Side::A };
-            all.push(Given { side, name: String::from_utf8_lossy(name), content });
+            let pane = if *pane == 1 { Pane::B } else { Pane::A };
+            all.push(Given { pane, name: String::from_utf8_lossy(name), content });
             bytes = rest;
         }
         Self(all)
     }
 
-    /// What belongs to one side.
-    pub fn of(&self, side: Side) -> Vec<&Given<'r>> {
-        self.0.iter().filter(|given| given.side == side).collect()
+    /// What belongs to one pane.
+    pub fn of(&self, pane: Pane) -> Vec<&Given<'r>> {
+        self.0.iter().filter(|given| given.pane == pane).collect()
     }
 }
 
 impl Given<'_> {
     /// What it is called in an answer.
     pub fn name(&self) -> &str {
-        match (&*self.name, self.side) {
-            ("", Side::A) => "paste",
-            ("", Side::B) => "other paste",
+        match (&*self.name, self.pane) {
+            ("", Pane::A) => "paste",
+            ("", Pane::B) => "other paste",
             (name, _) => name,
         }
     }
@@ -69,9 +69,9 @@ mod tests {
     fn a_request_is_read_as_it_was_written_and_what_is_cut_off_is_left_out() {
         let bytes = b"\0\x01\0\0\0a\x02\0\0\0hi\x01\0\0\0\0\x01\0\0\0x";
         let request = Request::read(bytes);
-        let given = |side, name, content| Given { side, name: Cow::Borrowed(name), content };
-        assert_eq!(request.0, [given(Side::A, "a", &b"hi"[..]), given(Side::B, "", &b"x"[..])]);
-        assert_eq!(request.of(Side::B).first().map(|one| one.name()), Some("other paste"));
+        let given = |pane, name, content| Given { pane, name: Cow::Borrowed(name), content };
+        assert_eq!(request.0, [given(Pane::A, "a", &b"hi"[..]), given(Pane::B, "", &b"x"[..])]);
+        assert_eq!(request.of(Pane::B).first().map(|one| one.name()), Some("other paste"));
         for end in 0..bytes.len() {
             assert!(Request::read(&bytes[..end]).0.len() < 2);
         }

@@ -11,7 +11,7 @@ use narrows_report::{predict, sanitize, text};
 use narrows_verdict::compare::Input;
 use serde::Serialize;
 
-use super::request::{Given, Request, Side};
+use super::request::{Given, Pane, Request};
 
 /// The answer.
 #[derive(Debug, Clone, Default, Serialize)]
@@ -42,7 +42,7 @@ pub struct Mistake {
 
 /// Answers what was given.
 pub fn respond(request: &Request<'_>) -> Response {
-    let (a, b) = (request.of(Side::A), request.of(Side::B));
+    let (a, b) = (request.of(Pane::A), request.of(Pane::B));
     let answered = match (a.as_slice(), b.as_slice()) {
         ([], []) => return Response::default(),
         (only, []) | ([], only) => match described(only) {
@@ -138,13 +138,13 @@ fn mistakes(error: &NotPredicted) -> Vec<Mistake> {
 
 /// Two sides, compared.
 fn compared(a: &[&Given<'_>], b: &[&Given<'_>]) -> Result<Response, String> {
-    let comparison = compare(&side(a)?, &[side(b)?]).map_err(|why| format!("{why}: {}", why.hint()))?;
+    let comparison = compare(&pane(a)?, &[pane(b)?]).map_err(|why| format!("{why}: {}", why.hint()))?;
     shown(&comparison, text::compare::document)
 }
 
-/// What one side holds: measurements, else a machine.
-fn side(given: &[&Given<'_>]) -> Result<Input, String> {
-    let Some(first) = given.first() else { return Err("one side is empty".to_owned()) };
+/// What one pane holds: measurements, else a machine.
+fn pane(given: &[&Given<'_>]) -> Result<Input, String> {
+    let Some(first) = given.first() else { return Err("one pane is empty".to_owned()) };
     let texts: Vec<_> = given.iter().map(|one| String::from_utf8_lossy(one.content)).collect();
     let text = texts.join("\n");
     if let Ok(found) = Input::parse(first.name(), &text) {
