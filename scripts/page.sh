@@ -13,7 +13,9 @@ fi
 page=${1:-${CARGO_TARGET_DIR:-target}/page/narrows.html}
 has_wasm || skip "this Rust has no standard library for $wasm, so there is no page"
 module=${CARGO_TARGET_DIR:-target}/$wasm/page/narrows_page.wasm
-"$cargo" rustc --locked --quiet --profile page --target "$wasm" -p narrows-page --lib --crate-type cdylib
+# Searching is most of the work; browsers have had these instructions since 2023.
+RUSTFLAGS="${RUSTFLAGS:-} -Ctarget-feature=+simd128" \
+    "$cargo" rustc --locked --quiet --profile page --target "$wasm" -p narrows-page --lib --crate-type cdylib
 mkdir -p "$(dirname "$page")"
 # Natively, with what the tests have built.
 "$cargo" run --locked --quiet -p narrows-page --example assemble -- "$module" "$page"
