@@ -100,6 +100,7 @@ impl AnswerArgs {
 /// [`Failure`] when the target does not exist, cannot be measured as asked, or what was given cannot be read.
 pub(super) fn run(args: &AnswerArgs) -> Result<u8, Failure> {
     if args.fleet.fleet {
+        args.rules.refuse("many machines")?;
         let captures: Vec<PathBuf> = args.what.iter().map(PathBuf::from).collect();
         return fleet::run(args, &captures);
     }
@@ -107,7 +108,9 @@ pub(super) fn run(args: &AnswerArgs) -> Result<u8, Failure> {
         return one(args, &[], &args.what);
     }
     match door::sort(&args.what) {
-        Asked::Fleet(captures) => fleet::run(args, &captures),
+        Asked::Fleet(captures) => {
+            args.rules.refuse("many machines").and_then(|()| fleet::run(args, &captures))
+        }
         Asked::Saved(files) => show(args, &door::saved(&files)?),
         Asked::One { files, targets } => one(args, &files, &targets),
     }
@@ -123,7 +126,11 @@ fn show(args: &AnswerArgs, saved: &[(Saved, String)]) -> Result<u8, Failure> {
         let all = |audience| saved.iter().map(|(report, _)| report.document(audience)).collect();
         output::documents(&args.output.shown, all)?;
     }
-    Ok(NOTHING_FOUND)
+    match saved {
+        [(Saved::Check(report), _)] => Ok(args.rules.status(NOTHING_FOUND, || Known::of(report))),
+        [(Saved::Measure(report), _)] => Ok(args.rules.status(NOTHING_FOUND, || report.known())),
+        _ => args.rules.refuse("such a report").map(|()| NOTHING_FOUND),
+    }
 }
 
 /// Reads the machine and the results, finds the paths, puts a ceiling on every hop, judges, and shows.
@@ -161,6 +168,7 @@ fn one(args: &AnswerArgs, files: &[PathBuf], typed: &[String]) -> Result<u8, Fai
         typed => typed.iter().map(path).collect::<Result<_, _>>()?,
     };
     if let Some(file) = &args.to_path {
+        args.rules.refuse("a description")?;
         let (system, notes) = narrows_model::predict::describe(&facts.machine, &paths);
         notes.iter().for_each(output::remark);
         return predict::write_description(file, &system.to_toml(&notes)).map(|()| NOTHING_FOUND);
@@ -187,6 +195,7 @@ fn described_or_place(
     facts: &Facts,
 ) -> Result<u8, Failure> {
     if let Some(pasted) = facts.seen.pasted.as_ref().filter(|pasted| pasted.has_words()) {
+        args.rules.refuse("a text in which nothing is recognised")?;
         facts.limits().for_each(|note| output::remark(&note));
         return output::data(&reply::ask(pasted, args.form())).map(|()| NOTHING_FOUND);
     }
@@ -194,6 +203,7 @@ fn described_or_place(
         return Err(facts::nothing(files).hint(format!("{what} is for what was pasted")));
     }
     if let Some(files) = facts::described(files) {
+        args.rules.refuse("a description")?;
         return predict::run(&PredictArgs { files, output: args.output.clone(), ..PredictArgs::default() });
     }
     facts.limits().for_each(|note| output::remark(&note));

@@ -4,7 +4,7 @@ use clap::Args;
 use serde_json::Value;
 
 use super::values::{count, latency, rate};
-use super::{FINDINGS, NOTHING_FOUND, output};
+use super::{FINDINGS, Failure, NOTHING_FOUND, output};
 use narrows_base::measurement::PERCENTILES;
 use narrows_model::ceiling::Direction;
 use narrows_report::require::{Asks, Known, Quantity, Rule, Within, judge};
@@ -19,6 +19,18 @@ pub struct RequireArgs {
 }
 
 impl RequireArgs {
+    /// Refuses rules where nothing answers them: they must not seem to be met.
+    ///
+    /// # Errors
+    /// There is one.
+    pub(super) fn refuse(&self, what: &str) -> Result<(), Failure> {
+        match self.require.is_empty() {
+            true => Ok(()),
+            false => Err(Failure::new(format!("--require cannot be asked of {what}"))
+                .hint("it is for the paths and results of one machine, and for one measurement")),
+        }
+    }
+
     /// The exit status of a run that came to its end, which would be `otherwise` without a rule. Says what came of each.
     pub(super) fn status(&self, otherwise: u8, known: impl FnOnce() -> Known) -> u8 {
         if self.require.is_empty() {

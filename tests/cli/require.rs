@@ -38,6 +38,19 @@ fn what_is_not_known_passes_no_rule() {
 }
 
 #[test]
+fn a_saved_report_is_asked_and_where_nothing_answers_a_rule_is_refused() {
+    assert_eq!(status("tests/figures/bench.json", &["read>=1kB/s"]).0, Some(0));
+    let (code, said) = status("tests/figures/bench.json", &["read>=900GB/s"]);
+    assert_eq!(code, Some(1), "{said}");
+    for other in
+        ["tests/figures/compare.json", "tests/figures/fleet.jsonl", "systems/r720xd-switch-card.path.toml"]
+    {
+        let (code, said) = status(other, &["no fault"]);
+        assert_eq!(code, Some(2), "{other}: {said}");
+    }
+}
+
+#[test]
 fn a_rule_that_is_none_and_a_file_that_is_not_there_are_no_answer() {
     assert_eq!(status(DISK, &["read>=fast"]).0, Some(2));
     assert_eq!(status("no such file", &["no fault"]).0, Some(2));
