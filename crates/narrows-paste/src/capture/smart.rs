@@ -56,6 +56,8 @@ struct SmartDrive {
     warning: Option<Celsius>,
     /// What an ATA drive counts against itself, where its attributes are there.
     counts: Option<AtaCounts>,
+    /// The errors that stand in its log: the last ones of those that an attribute counts.
+    kept: AtaCounts,
 }
 
 impl SmartDrive {
@@ -65,11 +67,12 @@ impl SmartDrive {
             self.counts.get_or_insert_default().take(id, raw);
         }
         if let Some(error) = kept_error(line) {
-            let counts = self.counts.get_or_insert_default();
-            let count =
-                if error == KeptError::Medium { &mut counts.uncorrectable } else { &mut counts.cable };
-            // The log has the last five; an attribute counts all.
-            *count = (*count).max(1);
+            self.counts.get_or_insert_default();
+            *(if error == KeptError::Medium {
+                &mut self.kept.uncorrectable
+            } else {
+                &mut self.kept.cable
+            }) += 1;
         }
     }
 }
@@ -139,8 +142,13 @@ fn device_in(text: &str) -> Option<String> {
 
 fn put_drive(machine: &mut Machine, drive: SmartDrive) -> Option<()> {
     let source = drive.source.as_str();
+    let counts = drive.counts.map(|counts| AtaCounts {
+        uncorrectable: counts.uncorrectable.max(drive.kept.uncorrectable),
+        cable: counts.cable.max(drive.kept.cable),
+        ..counts
+    });
     // Attributes alone tell no more of whose they are than their line; without an error there is nothing to tell.
-    let has_errors = drive.counts.is_some_and(|counts| counts != AtaCounts::default());
+    let has_errors = counts.is_some_and(|counts| counts != AtaCounts::default());
     let is_alone = drive.device.serial.value().is_none() && drive.device.model.value().is_none();
     let name = drive.name.or_else(|| (is_alone && has_errors).then(|| format!("smart/{source}")));
     let name = put_device(machine, name, drive.device)?;
@@ -150,8 +158,8 @@ fn put_drive(machine: &mut Machine, drive: SmartDrive) -> Option<()> {
         learn(&mut machine.health.entry(name.clone()).or_default().temperature, drive.temperature, source);
     }
     warns_from(machine, &name, drive.warning, source);
-    if drive.counts.is_some() {
-        learn(&mut machine.health.entry(name).or_default().ata, drive.counts, source);
+    if counts.is_some() {
+        learn(&mut machine.health.entry(name).or_default().ata, counts, source);
     }
     Some(())
 }
@@ -387,6 +395,7 @@ fn drive_of_json(document: &Value, source: String) -> SmartDrive {
         // Other drives have a limit of operation only, which is none of throttling.
         warning: celsius("/nvme_composite_temperature_threshold/warning"),
         counts,
+        kept: AtaCounts::default(),
     }
 }
 

@@ -115,6 +115,7 @@ fn attributes_alone_and_errors_that_a_drive_kept_are_of_a_drive() {
     let kept = "ER -- ST COUNT  LBA_48  LH LM LL DV DC\n-- -- -- == -- == == == -- -- -- -- --\n\
         40 -- 51 00 01 00 00 00 5e a7 db e0 00  Error: UNC at LBA = 0x005ea7db = 6203355\n";
     assert_eq!(counts(kept).map(|found| found.uncorrectable), Some(1));
+    assert_eq!(counts(&kept.repeat(3)).map(|found| found.uncorrectable), Some(3));
     let check = "OK: no SMART errors detected. |Reallocated_Sector_Ct=0 UDMA_CRC_Error_Count=0\n\
         WARNING: UDMA_CRC_Error_Count is non-zero (4739)|Reallocated_Sector_Ct=0 UDMA_CRC_Error_Count=4739\n";
     assert_eq!(counts(check).map(|found| found.cable), Some(4739));
