@@ -138,6 +138,15 @@ impl Judge {
 /// The body of an attack.
 pub(crate) type Body = Box<dyn Fn(&Ground, &mut Judge) -> Result<()> + Send + Sync>;
 
+/// What may run beside an attack.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Company {
+    Anything,
+    /// What does not take turns with it: they share a ground, and what one made there the next one finds.
+    Turns,
+    Nothing,
+}
+
 /// One attack.
 pub(crate) struct Attack {
     /// Its name: the class, and a few words.
@@ -146,8 +155,8 @@ pub(crate) struct Attack {
     pub(crate) class: Class,
     /// Whether it is quick enough for every test run.
     pub(crate) quick: bool,
-    /// Whether it needs the machine for itself.
-    pub(crate) alone: bool,
+    /// What may run meanwhile.
+    pub(crate) company: Company,
     /// What it does.
     pub(crate) body: Body,
 }
@@ -163,19 +172,24 @@ impl Attack {
             name: format!("{}/{name}", class.name()),
             class,
             quick: false,
-            alone: true,
+            company: Company::Nothing,
             body: Box::new(body),
         }
     }
 
     /// The same, beside others that do not need the machine for themselves.
     pub(crate) fn beside(self) -> Self {
-        Self { alone: false, ..self }
+        Self { company: Company::Anything, ..self }
+    }
+
+    /// The same, beside others, and on one ground with all that take turns.
+    pub(crate) fn in_turn(self) -> Self {
+        Self { company: Company::Turns, ..self }
     }
 
     /// The same, with the machine for itself.
     pub(crate) fn alone(self) -> Self {
-        Self { alone: true, ..self }
+        Self { company: Company::Nothing, ..self }
     }
 
     /// The same, also in the quick run.

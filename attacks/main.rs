@@ -39,7 +39,7 @@ mod table;
 mod tool;
 mod uses;
 
-use attack::{Attack, Judge, Stop, Verdict};
+use attack::{Attack, Company, Judge, Stop, Verdict};
 use ground::Ground;
 use options::{Options, USAGE};
 use table::{Row, Table};
@@ -140,12 +140,19 @@ fn against(options: &Options, meant: &[Attack]) -> Result<Table, String> {
     let ground = Ground::make(&place, binary, seed, options.quick).map_err(failed)?;
     ground::clear_on_signals(ground.root().to_owned()).map_err(|error| format!("{error:?}"))?;
     println!("{} attacks on {}, --seed {seed}", meant.len(), ground.binary.display());
-    let (alone, beside): (Vec<&Attack>, Vec<&Attack>) = meant.iter().partition(|attack| attack.alone);
+    let with = |company| meant.iter().filter(move |attack| attack.company == company).collect::<Vec<_>>();
     // The longest are the last of the list: no thread begins one when the others have nothing left to do.
-    let beside: Vec<&Attack> = beside.into_iter().rev().collect();
-    let mut rows = several(&ground, &beside, options.keep);
-    let part = ground.part("alone").map_err(failed)?;
-    rows.extend(alone.iter().map(|attack| one(&part, attack, options.keep)));
+    let beside: Vec<&Attack> = with(Company::Anything).into_iter().rev().collect();
+    let one_by_one = |name: &str, attacks: &[&Attack]| -> Result<Vec<Row>, String> {
+        let part = ground.part(name).map_err(failed)?;
+        Ok(attacks.iter().map(|attack| one(&part, attack, options.keep)).collect())
+    };
+    let (mut rows, turns) = std::thread::scope(|scope| {
+        let turns = scope.spawn(|| one_by_one("turns", &with(Company::Turns)));
+        (several(&ground, &beside, options.keep), turns.join())
+    });
+    rows.extend(turns.map_err(|_| "an attack that took its turn panicked")??);
+    rows.extend(one_by_one("alone", &with(Company::Nothing))?);
     if !(options.keep && rows.iter().any(|row| matches!(row.verdict, Verdict::Broken(_)))) {
         ground.leave();
     }

@@ -19,7 +19,9 @@ use super::tool::shell;
 
 /// All of them.
 pub(crate) fn attacks() -> Vec<Attack> {
-    [forged::attacks(), places::attacks(), live::attacks(), marks::attacks()].into_iter().flatten().collect()
+    // One genuine journal, and the device that it names, serve them all.
+    let turns = [forged::attacks(), places::attacks(), marks::attacks()].into_iter().flatten();
+    turns.map(Attack::in_turn).chain(live::attacks()).collect()
 }
 
 /// The journal of a lab on the device over [`image`], which was then undone by the book. Made once: the text is what forgers

@@ -43,9 +43,9 @@ pub(super) fn attacks() -> Vec<Attack> {
             "chroot without /proc",
             "exec unshare -m sh -c 'mount --make-rprivate /; r=$0; mount --rbind / \"$r\" && umount -l \"$r/proc\" || { echo set-up: no bind >&2; exit 9; }; exec chroot \"$r\" \"$NARROWS\" \"$@\"' \"$ATTACK_ROOT\" \"$@\"",
         ),
-        Attack::new(Class::Use, "the holder's entry in /proc is covered", covered).quick(),
-        Attack::new(Class::Use, "a holder outside of the PID namespace", outside).quick(),
-        Attack::new(Class::Use, "a user without rights", no_rights).quick(),
+        Attack::new(Class::Use, "the holder's entry in /proc is covered", covered).quick().beside(),
+        Attack::new(Class::Use, "a holder outside of the PID namespace", outside).quick().beside(),
+        Attack::new(Class::Use, "a user without rights", no_rights).quick().beside(),
     ]
 }
 

@@ -80,7 +80,7 @@ pub(super) fn attacks() -> Vec<Attack> {
             shell("blockdev --setro \"$1\"", &[device.node()])?;
             Ok(ReadOnly(device.node().to_owned()))
         }),
-        Attack::new(Class::Use, "another device's name was typed", other_name).quick(),
+        Attack::new(Class::Use, "another device's name was typed", other_name).quick().beside(),
     ]
 }
 
