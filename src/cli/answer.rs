@@ -206,6 +206,9 @@ fn described_or_place(
         args.rules.refuse("a description")?;
         return predict::run(&PredictArgs { files, output: args.output.clone(), ..PredictArgs::default() });
     }
+    if let Some(unread) = facts::unread(files, facts) {
+        return Err(unread);
+    }
     facts.limits().for_each(|note| output::remark(&note));
     one(args, &[], &facts::places(files, typed)?)
 }

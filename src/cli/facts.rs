@@ -1,7 +1,7 @@
 //! Opens the machine that was asked about and reads it once.
 
 use std::io::{self, Read};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use super::{Failure, output};
 use narrows_answer::{Facts, Seen, read};
@@ -81,6 +81,30 @@ pub(super) fn described(files: &[PathBuf]) -> Option<Vec<PathBuf>> {
     files.iter().all(is_one).then(|| files.to_vec())
 }
 
+/// That what a tool printed stands in one of the files and cannot be read: whoever pastes it asks for no path.
+pub(super) fn unread(files: &[PathBuf], facts: &Facts) -> Option<Failure> {
+    const WHOLE: &str = "paste the whole output as it was printed; docs/readers.md lists what is read";
+    let hint = |file: &str| match file {
+        "-" => WHOLE.to_owned(),
+        _ => {
+            let file = narrows_base::shell::word(file);
+            format!("{WHOLE}; `narrows {file} --reply` writes what to ask, `narrows --path {file}` shows the path to the file")
+        }
+    };
+    let name = files.first()?.display().to_string();
+    if let Some(first) = facts.seen.unread.first() {
+        return Some(Failure::new(first.clone()).hint(hint(&name)));
+    }
+    let tool = not_read::tool(&text_of(files.first()?))?;
+    Some(Failure::new(format!("`{name}` holds what {tool} prints, of which narrows reads nothing")).hint(hint(&name)))
+}
+
+/// The text of a file, where it is not too long to be a question.
+fn text_of(file: &Path) -> String {
+    const LONGEST: u64 = 1 << 20;
+    if file.is_file() { foreign::text(file, LONGEST).unwrap_or_default() } else { String::new() }
+}
+
 /// Files in which nothing was recognised, and what was typed beside them, as places of this machine.
 ///
 /// # Errors
@@ -89,18 +113,12 @@ pub(super) fn places(files: &[PathBuf], typed: &[String]) -> Result<Vec<String>,
     if files.iter().any(|file| file.as_os_str() == "-") {
         return Err(nothing(files));
     }
-    /// Nobody writes a longer question.
-    const LONGEST: u64 = 1 << 20;
     for file in files {
-        let text =
-            if file.is_file() { foreign::text(file, LONGEST).unwrap_or_default() } else { String::new() };
-        let is_question = reply::speaks_of_storage(&text);
-        let hint = if is_question { " (--reply writes what to ask its author)" } else { "" };
-        let name = file.display();
-        let found = match not_read::tool(&text) {
-            Some(tool) => format!("`{name}` holds what {tool} prints, of which narrows reads nothing"),
-            None => format!("nothing was recognised in `{name}`"),
+        let hint = match reply::speaks_of_storage(&text_of(file)) {
+            true => " (--reply writes what to ask its author)",
+            false => "",
         };
+        let found = format!("nothing was recognised in `{}`", file.display());
         output::note(&format!("narrows: {found}, so this is the path to it{hint}"));
     }
     let names = files.iter().map(|file| file.to_string_lossy().into_owned());

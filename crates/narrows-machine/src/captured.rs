@@ -94,6 +94,9 @@ pub struct Adapter {
     pub drives: BTreeMap<String, AdapterDrive>,
     /// Its volumes, by drive group and number, `0/1`.
     pub volumes: BTreeMap<String, AdapterVolume>,
+    /// Why it keeps no writes in its cache, in words: `its battery or capacitor failed`.
+    #[serde(skip)]
+    pub lacks_cache: Fact<String>,
 }
 
 /// A drive behind an adapter.

@@ -108,8 +108,22 @@ pub enum LogKind {
     UsbReset,
     /// A device on a USB port did not answer while the kernel set it up.
     UsbNoAnswer,
+    /// A SCSI command did not end in time, and was taken back or its device reset.
+    CommandAborted,
+    /// Transfers between a drive and its port came with errors.
+    TransferError,
     /// A drive did not read or write what was asked for.
     DriveError,
+    /// The same by whoever asked, which often repeats what the drive was said to do.
+    BufferError,
+    /// A drive could not read its medium: what the kernel made of it.
+    MediumError,
+    /// The same in the words of the drive.
+    MediumSense,
+    /// A drive refused access, as one that is locked does.
+    AccessDenied,
+    /// The supply of a board gave too little voltage.
+    UnderVoltage,
     /// A member of a RAID array failed.
     RaidMemberFailed,
     /// A file server did not answer in time.
@@ -166,6 +180,13 @@ impl EventLog {
 
     pub fn into_events(self) -> Vec<LogEvent> {
         self.events
+    }
+
+    /// The same of events that may be equal.
+    pub fn merged(events: impl IntoIterator<Item = LogEvent>) -> Vec<LogEvent> {
+        let mut log = Self::default();
+        events.into_iter().for_each(|event| log.add(event));
+        log.events
     }
 }
 

@@ -20,6 +20,8 @@ pub struct Nic {
     pub most_speed: Fact<BitsPerSec>,
     /// The fastest that the other end of the wire offers, likewise (`Link partner advertised link modes`).
     pub partner_speed: Fact<BitsPerSec>,
+    /// The fastest that it offers to the other end, which is a setting.
+    pub offered_speed: Fact<BitsPerSec>,
     /// `full` or `half`, `…/duplex`.
     pub duplex: Fact<String>,
     /// `up`, `down`, `unknown`…, `…/operstate`.
@@ -63,6 +65,7 @@ fn read_one(root: &Root, name: String) -> Nic {
         speed: speed(root, &dir),
         most_speed: Fact::default(),
         partner_speed: Fact::default(),
+        offered_speed: Fact::default(),
         duplex: text("duplex").absent_when(|text| text == "unknown"),
         state: text("operstate"),
         mtu: root.number(&format!("{dir}/mtu")).map(Bytes::new),

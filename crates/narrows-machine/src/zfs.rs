@@ -15,6 +15,10 @@ pub struct ZfsPool {
     pub scan: Fact<ZfsScan>,
     /// The virtual devices over which data are spread, and those with other roles.
     pub vdevs: Vec<ZfsVdev>,
+    /// How many reads and writes failed, and how many checksums were wrong, where no device made up for it.
+    pub errors: Fact<[u64; 3]>,
+    /// What it says of data that are lost; absent where it says that none are.
+    pub lost: Fact<String>,
 }
 
 /// The directory with one directory for each imported pool, beside files of the module itself.

@@ -176,12 +176,12 @@ impl Builder<'_> {
                 let text = if sas.hidden { "RAID controller" } else { "storage adapter" };
                 (HopKind::Hba, place, name, text)
             }
-            Transport::Usb(_) => (
-                HopKind::Controller,
-                place,
-                driver().unwrap_or_else(|| "xhci_hcd".to_owned()),
-                "USB controller",
-            ),
+            Transport::Usb(usb) => {
+                // Only xHCI carries such rates; slower ones every kind does, each with a driver of its own.
+                let is_xhci = usb.speed.value().is_some_and(|speed| speed.get() >= 5e9);
+                let name = driver().or_else(|| is_xhci.then(|| "xhci_hcd".to_owned()));
+                (HopKind::Controller, place, name.unwrap_or_default(), "USB controller")
+            }
             Transport::Virtio { flavour, .. } => (HopKind::Controller, place, flavour.clone(), "adapter"),
             Transport::Mmc { .. } => (
                 HopKind::Controller,

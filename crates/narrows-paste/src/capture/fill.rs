@@ -315,7 +315,7 @@ impl Fill for Transport {
     }
 }
 
-fill_by_field!(Adapter fills { model, pci, drives, volumes });
+fill_by_field!(Adapter fills { model, pci, drives, volumes, lacks_cache });
 
 fill_by_field!(AdapterDrive
     fills { state, group, interface, turns, model, size, link, most, predicted_failures });
@@ -363,12 +363,12 @@ fill_by_field!(NvmeFabric fills { controller, transport, remote, queues });
 
 fill_by_field!(Remote fills { address, port, interface });
 
-fill_by_field!(Nic fills { speed, most_speed, partner_speed, duplex, state, mtu, driver, pci, is_virtual } unites { lower } keeps { name });
+fill_by_field!(Nic fills { speed, most_speed, partner_speed, offered_speed, duplex, state, mtu, driver, pci, is_virtual } unites { lower } keeps { name });
 
 fill_by_field!(Mount
     fills { fstype, source, options, root, remote, connections } unites { devices } keeps { point, number });
 
-fill_by_field!(ZfsPool fills { state, scan, vdevs } keeps { name });
+fill_by_field!(ZfsPool fills { state, scan, vdevs, errors, lost } keeps { name });
 
 fill_by_field!(IrqLine fills { counts, name });
 

@@ -7,6 +7,7 @@
 //! archives.
 
 mod aer;
+pub mod btrfs;
 pub mod cpu;
 mod device;
 pub mod dm;
@@ -34,6 +35,7 @@ pub mod mounts;
 pub mod net;
 pub(crate) mod number;
 pub mod nvme;
+pub mod raid_cards;
 pub mod sensors;
 pub mod smart;
 pub mod storcli;
@@ -126,6 +128,7 @@ const READERS: &[(Reader, &[&str], &str)] = &[
     (mounts::read, &[], "mount, findmnt, df and mountstats"),
     (lvm::read, &[], "pvs and lvs"),
     (zfs::read, &[], "zpool status, zpool list -v and zfs list"),
+    (btrfs::read, &["_io_errs", "corruption_errs", "Error summary:"], "btrfs device stats and scrub"),
     (iscsi::read, &[], "iscsiadm -m session -P 3"),
     (links::read, &["-> ", "disk/by-", "ID_PATH="], "listings of /dev/disk and /sys/class/nvme"),
     (net::read, &[], "ip link, ethtool, ibstat, nvidia-smi -q and topo -m"),
@@ -144,6 +147,11 @@ const READERS: &[(Reader, &[&str], &str)] = &[
     (sensors::read, &["nvme-pci-", "drivetemp-scsi-"], "sensors (-u, -j)"),
     (iostat::read, &[], "iostat, with -x and without (text and JSON)"),
     (storcli::read, &[], "storcli and perccli (/c0 show all, /c0/eall/sall show all, also as JSON)"),
+    (
+        raid_cards::read,
+        &["Smart Array", "Cache Policy:", "Cache Board Present:", "Write-cache mode", "Battery/Capacitor"],
+        "what ssacli (hpssacli), MegaCli and arcconf say of the write cache",
+    ),
     (hwloc::read, &[], "XML of hwloc (lstopo)"),
     (hwloc::read_console, &["HostBridge"], "lstopo on a console"),
 ];

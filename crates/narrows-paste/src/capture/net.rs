@@ -124,6 +124,7 @@ fn read_ethtool(machine: &mut Machine, text: &Text) -> bool {
         let listed = trimmed.split_once(':');
         modes = match listed.map(|(key, _)| key) {
             Some("Supported link modes") => Some(Modes::Own),
+            Some("Advertised link modes") => Some(Modes::Offered),
             Some("Link partner advertised link modes") => Some(Modes::Partner),
             Some(_) => None,
             None => modes,
@@ -185,6 +186,7 @@ fn take_setting(nic: &mut Nic, key: &str, value: &str, source: &str) -> bool {
 #[derive(Debug, Clone, Copy)]
 enum Modes {
     Own,
+    Offered,
     Partner,
 }
 
@@ -193,9 +195,12 @@ impl Modes {
     fn take(self, nic: &mut Nic, list: &str, source: &str) {
         let fact = match self {
             Self::Own => &mut nic.most_speed,
+            Self::Offered => &mut nic.offered_speed,
             Self::Partner => &mut nic.partner_speed,
         };
-        let rates = list.split_whitespace().filter_map(|mode| mode.split_once("base")?.0.parse().ok());
+        // Somebody may have set one in bold: `**2500baseX/Full**`.
+        let rate = |mode: &str| mode.split_once("base")?.0.trim_start_matches(['*', '_', '`']).parse().ok();
+        let rates = list.split_whitespace().filter_map(rate);
         let fastest = rates.filter(|rate| (10.0..=1e6).contains(rate)).fold(0.0, f64::max);
         let fastest = BitsPerSec::from_mbit(fastest);
         if fastest.get() > fact.get().map_or(0.0, BitsPerSec::get) {

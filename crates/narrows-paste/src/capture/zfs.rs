@@ -60,12 +60,22 @@ fn read_status(text: &Text) -> Vec<ZfsPool> {
         if let Some(name) = trimmed.strip_prefix("pool: ").map(str::trim).filter(|name| is_name(name)) {
             let pool = ZfsPool { name: name.to_owned(), ..ZfsPool::default() };
             pools.push(StatusPool { pool, ..StatusPool::default() });
-        } else if let Some(open) = pools.last_mut() {
+            continue;
+        }
+        // Somebody left out what stands above; the first row names the pool.
+        if pools.is_empty() && (is_status_head(trimmed) || ["state: ", "scan: "].iter().any(|key| trimmed.starts_with(key))) {
+            pools.push(StatusPool::default());
+        }
+        if let Some(open) = pools.last_mut() {
             open.take(text, number, line, trimmed);
         }
     }
     pools.truncate(MOST_VDEVS);
-    pools.into_iter().map(|open| open.pool).collect()
+    pools.into_iter().map(|open| open.pool).filter(|pool| !pool.name.is_empty()).collect()
+}
+
+fn is_status_head(line: &str) -> bool {
+    line.starts_with("NAME") && line.contains("STATE") && line.contains("CKSUM")
 }
 
 /// A pool as it is read.
@@ -90,11 +100,16 @@ impl StatusPool {
         } else if trimmed.starts_with("config:") || trimmed.starts_with("errors:") {
             self.in_scan = false;
             self.indent = None;
+            if let Some(what) = trimmed.strip_prefix("errors: ") {
+                let is_lost = what.starts_with("Permanent errors") || what.contains(" data errors");
+                let source = text.source(number);
+                self.pool.lost = if is_lost { Fact::known(what.to_owned(), source) } else { Fact::absent(source) };
+            }
         } else if trimmed.starts_with("NAME") && trimmed.contains("STATE") {
             self.indent = Some(status_indent(line));
             self.role = "data".to_owned();
         } else if let Some(base) = self.indent {
-            self.device(status_indent(line).saturating_sub(base), trimmed);
+            self.device(status_indent(line).saturating_sub(base), trimmed, || text.source(number));
         } else if self.in_scan {
             self.progress(trimmed);
         }
@@ -125,7 +140,7 @@ impl StatusPool {
     }
 
     /// A line of the list: the pool itself, a vdev two blanks below it, or a device two more.
-    fn device(&mut self, depth: usize, line: &str) {
+    fn device(&mut self, depth: usize, line: &str, source: impl Fn() -> String) {
         let mut words = line.split_whitespace();
         let Some(name) = words.next() else { return };
         if VDEV_ROLES.contains(&name) {
@@ -134,11 +149,19 @@ impl StatusPool {
         }
         let state = words.next().unwrap_or_default().to_owned();
         let is_state = !state.is_empty() && state.bytes().all(|byte| byte.is_ascii_uppercase());
-        if !is_state || name == self.pool.name && depth == 0 || self.pool.vdevs.len() >= MOST_VDEVS {
+        if !is_state || self.pool.vdevs.len() >= MOST_VDEVS {
             return;
         }
         let is_written_anew = line.contains("(resilvering)") || line.contains("(repairing)");
         let errors = if is_written_anew { [0; 3] } else { [(); 3].map(|()| words.next().map_or(0, counter)) };
+        if depth == 0 && (self.pool.name.is_empty() || self.pool.name == name) {
+            name.clone_into(&mut self.pool.name);
+            self.pool.errors = Fact::known(errors, source());
+            if self.pool.state.value().is_none() {
+                self.pool.state = Fact::known(state, source());
+            }
+            return;
+        }
         let is_group = is_group(name);
         self.replacing = self.replacing.filter(|above| depth > *above);
         let device = ZfsDevice {

@@ -1,5 +1,8 @@
-//! Copies of files, by the programs that people time: rsync's summary, and `time cp` beside `du` of what was copied.
+//! Copies of files, by the programs that people time: rsync's summary, rclone's, scp's line of a file, and `time cp` beside `du` of
+//! what was copied.
 //!
+//! rclone prints a moving mean beside amount and time, of which the rate is made here; its M and MBytes are MiB, as its MiB are
+//! (rclone.org/docs, 1.54). scp counts in steps of 1024 (`progressmeter.c`), too.
 //! rsync prints `sent N bytes  received N bytes  R bytes/sec` (its man page, `--stats`), with commas between thousands
 //! or, with -h, decimal suffixes. bash's `time` prints `real 76m23.104s`, GNU time `Elapsed (wall clock) time`. A copy
 //! is read from one place and written to another at the same rate, so it is a measurement of both.
@@ -13,7 +16,18 @@ use super::{Durability, Imported, Measured, Op, Page, Side, Tool, Work};
 /// The copies in a text.
 pub(super) fn read(page: &Page<'_>) -> Vec<Imported> {
     let mut reader = CopyReader::default();
-    page.lines().filter_map(|(number, line)| reader.line(page, number, line.trim())).collect()
+    let mut found: Vec<Imported> = Vec::new();
+    for (number, line) in page.lines() {
+        let before = reader.elapsed;
+        let Some(result) = reader.line(page, number, line.trim()) else { continue };
+        let goes_on = before.zip(reader.elapsed).is_some_and(|(before, now)| now > before);
+        // What is said of a copy under way is replaced by what is said later of the same.
+        match found.last_mut().filter(|_| goes_on) {
+            Some(last) => *last = result,
+            None => found.push(result),
+        }
+    }
+    found
 }
 
 /// What was said above a summary.
@@ -25,13 +39,30 @@ struct CopyReader {
     du: bool,
     /// What `du` said of the source.
     size: Option<Bytes>,
+    /// What rclone has copied.
+    transferred: Option<Bytes>,
+    /// After how many seconds it said so last.
+    elapsed: Option<f64>,
 }
 
 impl CopyReader {
     fn line(&mut self, page: &Page<'_>, number: usize, line: &str) -> Option<Imported> {
         if let Some((command, places)) = copies(line) {
             self.command = Some((number, command, places));
+            self.elapsed = None;
             return None;
+        }
+        if let Some(bytes) = rclone(line) {
+            self.transferred = Some(bytes);
+            return None;
+        }
+        if let Some(time) = line.strip_prefix("Elapsed time:") {
+            let (bytes, time) = (self.transferred.take()?, span_of_units(time.trim())?);
+            self.elapsed = Some(time);
+            return Some(result(page, number, bytes, time, self.command.clone()));
+        }
+        if let Some((bytes, time)) = scp(line) {
+            return Some(result(page, number, bytes, time, None));
         }
         if line.split_whitespace().any(|word| word == "du") {
             self.du = true;
@@ -49,16 +80,59 @@ impl CopyReader {
     }
 }
 
-/// A call of cp, rsync, mv or tar with two places, behind a prompt or `time`.
+/// `Transferred:   	   46.851 GiB / 46.851 GiB, 100%, 740.711 MiB/s, ETA 0s`, before 1.54 `79.996 MBytes (3.842 MBytes/s)`.
+fn rclone(line: &str) -> Option<Bytes> {
+    let rest = line.strip_prefix("Transferred:")?.trim_start();
+    let (amount, unit) = leading(rest)?;
+    let unit = unit.trim_start().split([' ', '/', ',', '(']).next()?;
+    let is_size = rest.contains("/s") && !unit.is_empty();
+    to_bytes(amount * factor(unit.trim_end_matches("Bytes"), Base::Binary)).filter(|bytes| is_size && bytes.get() > 0)
+}
+
+/// `1h2m3.4s`, `58.8s`, in seconds.
+fn span_of_units(text: &str) -> Option<f64> {
+    let mut rest = text;
+    let mut seconds = 0.0;
+    while !rest.is_empty() {
+        let (number, unit) = leading(rest)?;
+        let each = match unit.chars().next()? {
+            'd' => 86_400.0,
+            'h' => 3600.0,
+            'm' => 60.0,
+            's' => 1.0,
+            _ => return None,
+        };
+        seconds += number * each;
+        rest = unit.get(1..)?;
+    }
+    (seconds > 0.0 && seconds < 1e9).then_some(seconds)
+}
+
+/// The line of a file that is done: `big.iso   100% 6620MB   7.9MB/s   13:58`.
+fn scp(line: &str) -> Option<(Bytes, f64)> {
+    /// Of less the time in whole seconds tells nothing.
+    const LEAST: Bytes = Bytes::from_mib(16);
+    let words: Vec<&str> = line.split_whitespace().collect();
+    let [_, .., "100%", size, rate, time] = words.as_slice() else { return None };
+    let (amount, unit) = leading(size)?;
+    rate.strip_suffix("B/s")?;
+    let bytes = to_bytes(amount * factor(unit.strip_suffix('B')?, Base::Binary))?;
+    let time = clock(time).filter(|time| *time >= 1.0)?;
+    (bytes >= LEAST).then_some((bytes, time))
+}
+
+/// A call of cp, rsync, rclone or mv with two places, behind a prompt or `time`.
 fn copies(line: &str) -> Option<(String, [String; 2])> {
     let words: Vec<&str> = line.split_whitespace().collect();
     let at = words.iter().take(6).position(|word| {
         let name = word.rsplit('/').next().unwrap_or(word);
-        matches!(name, "cp" | "rsync" | "mv")
+        matches!(name, "cp" | "rsync" | "rclone" | "mv")
     })?;
-    let mut places = words.get(at + 1..)?.iter().filter(|word| !word.starts_with('-'));
+    // rclone's first word says what it does.
+    let first = if words.get(at).is_some_and(|word| word.ends_with("rclone")) { at + 2 } else { at + 1 };
+    let mut places = words.get(first..)?.iter().filter(|word| !word.starts_with('-'));
     let (from, to) = (places.next()?, places.next_back()?);
-    let is_place = |word: &str| word.starts_with(['/', '.', '~']) || word.contains('/');
+    let is_place = |word: &str| word.starts_with(['/', '.', '~']) || word.contains(['/', ':']);
     if !is_place(from) || !is_place(to) || line.len() > 2000 {
         return None;
     }
@@ -193,6 +267,27 @@ mod tests {
         assert!(of("$ time cp -a /a /b\nreal 1m2.000s\n").is_empty());
         assert!(of("$ du -sh /a\n1.8T /a\n$ time make\nreal 1m2.000s\n").is_empty());
         assert!(of("the real cost of it: 76m23s, 393 bytes/sec").is_empty());
+    }
+
+    #[test]
+    fn rclone_and_scp_tell_amount_and_time() {
+        let rate = |found: &[Imported]| {
+            found[0].measurements[1].write.as_ref().expect("writes").bytes_per_second.get()
+        };
+        let at = |amount: &str, elapsed: &str| {
+            format!("Transferred:   \t   {amount}\nChecks:                 0 / 0, -\nTransferred:          635 / 635, 100%\nElapsed time:       {elapsed}\n")
+        };
+        let begun = at("12.5 GiB / 46.851 GiB, 26%, 701.2 MiB/s, ETA 50s", "18.0s");
+        let done = at("46.851 GiB / 46.851 GiB, 100%, 740.711 MiB/s, ETA 0s", "1m5.0s");
+        let found = of(&format!("rclone copy /src remote:dst -P\n{begun}{done}"));
+        assert_eq!(found.len(), 1, "one copy, told twice");
+        assert!((rate(&found) / (46.851 * 1_073_741_824.0 / 65.0) - 1.0).abs() < 1e-6, "{}", rate(&found));
+        assert_eq!(found[0].measurements[1].work.target.as_deref(), Some("remote:dst"));
+        let old = of("Transferred:   84.996 MBytes (3.895 MBytes/s)\nErrors: 0\nElapsed time:       21.8s\n");
+        assert!((rate(&old) / (84.996 * 1_048_576.0 / 21.8) - 1.0).abs() < 1e-6);
+        let scp = of("big.iso                 100% 6620MB   7.9MB/s   13:58\n");
+        assert!((rate(&scp) / (6620.0 * 1_048_576.0 / 838.0) - 1.0).abs() < 1e-6);
+        assert!(of("big.iso  7%  464MB   7.9MB/s   11:47 ETA\nElapsed time: 3s\nTransferred: 9 / 292, 3%\n").is_empty());
     }
 
     #[test]

@@ -33,11 +33,26 @@ pub(super) fn read_pg_test_fsync(page: &Page<'_>) -> Vec<Imported> {
                 found.push(Imported { command, is_headless, ..result });
             }
             run.part = Some(part);
-        } else if let (Some(measured), Some(result)) = (run.row(number, line), found.last_mut()) {
-            result.measurements.push(measured);
+        } else {
+            // Its first part may be pasted without a heading.
+            if run.part.is_none() && is_first_row(line) {
+                run.part = Some(PgTestPart::One);
+                let result = Imported::new(Tool::Pgtestfsync, page.name, number);
+                found.push(Imported { is_headless: true, command: commands.taken(), ..result });
+            }
+            if let (Some(measured), Some(result)) = (run.row(number, line), found.last_mut()) {
+                result.measurements.push(measured);
+            }
         }
     }
     found
+}
+
+/// `fdatasync    4935.556 ops/sec     203 usecs/op`, of the first part.
+fn is_first_row(line: &str) -> bool {
+    let name = line.split_whitespace().next().unwrap_or_default();
+    let is_way = matches!(name, "open_datasync" | "fdatasync" | "fsync" | "fsync_writethrough" | "open_sync");
+    is_way && line.contains(" ops/sec") && line.ends_with(" usecs/op")
 }
 
 /// `5 seconds per test`.
@@ -95,7 +110,8 @@ impl PgTestRun {
         }
         let (name, figure) = before.trim_end().rsplit_once(char::is_whitespace)?;
         let name = name.trim();
-        let ops = plain(figure).filter(|ops| *ops > 0.0)?;
+        // Some languages write `25096,743`.
+        let ops = plain(&figure.replace(',', ".")).filter(|ops| *ops > 0.0)?;
         let (writes, size) = match part {
             PgTestPart::One | PgTestPart::Handles | PgTestPart::Plain => (1, EIGHT),
             PgTestPart::Two => (2, EIGHT),

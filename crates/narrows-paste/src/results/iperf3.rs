@@ -174,6 +174,10 @@ impl<'t> Iperf3Run<'t> {
         /// Seconds of an interval, unless another one was asked for.
         const INTERVAL: f64 = 1.5;
         let is_sum = row.id == "SUM";
+        // A server prints such a row of what it did not send itself; the word behind it may be lost.
+        if row.end.is_none() && row.from == 0.0 && row.time.value() > INTERVAL && row.amount.value() <= 0.0 {
+            return;
+        }
         if !is_sum && !self.ids.contains(&row.id) && self.ids.len() < 1000 {
             self.ids.push(row.id);
         }
@@ -379,6 +383,16 @@ fn of_sum(sum: &Value) -> Option<Derived> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_row_of_nothing_whose_last_word_is_lost_is_no_result() {
+        let text = "[  5]   0.00-1.00   sec  10.6 MBytes  88.7 Mbits/sec\n[  5]   0.00-3.04   sec  0.00 Bytes  0.00 bits/sec\n\
+            [  5]   0.00-3.04   sec   34 MBytes  94.2 Mbits/sec\n";
+        let found = read(&Page { name: "x", body: text });
+        let rate = |result: &Imported| result.measurements[0].network.as_ref().map(|side| side.bytes_per_second.get());
+        assert_eq!(found.iter().map(rate).collect::<Vec<_>>(), [Some(94.2e6 / 8.0)]);
+        assert!(read(&Page { name: "x", body: "[  5]   0.00-11.30  sec  0.00 Bytes  0.00 bits/sec\n" }).is_empty());
+    }
 
     fn of(body: &str) -> Vec<Imported> {
         read(&Page { name: "x", body })

@@ -208,6 +208,77 @@ fn put(
     }
 }
 
+/// CrystalDiskMark as a table of its window that somebody typed: a head with `Read` and `Write`, and rows such as `| Seq Q32T1 | 820.4 |
+/// 41.78 |` (versions 5 and 6), `| SEQ1M Q8T1 | 3576.6 | 3012.1 |` or `| RND4K Q1T1 | …`. Its MB are 10⁶ bytes.
+pub(super) fn read_table(page: &Page<'_>) -> Vec<Imported> {
+    let mut found: Vec<Imported> = Vec::new();
+    // In which cells reads and writes stand.
+    let mut columns: Option<[usize; 2]> = None;
+    let mut is_begun = false;
+    for (number, line) in page.lines() {
+        let cells: Vec<&str> = line.trim().trim_matches('|').split(['|', '\t']).map(str::trim).collect();
+        let column = |word: &str| cells.iter().position(|cell| cell.to_lowercase().starts_with(word));
+        if let Some((read, write)) = column("read").zip(column("write")) {
+            (columns, is_begun) = (Some([read, write]), false);
+        } else if let (Some(columns), Some(work)) = (columns, cells.first().and_then(|cell| cell_test(cell))) {
+            let rate = |at: usize| {
+                let number = number_alone(cells.get(at)?).filter(|number| *number > 0.0)?;
+                Some(Side::at(BytesPerSec::new(number * 1e6)))
+            };
+            let [read, write] = columns.map(rate);
+            if read.is_none() && write.is_none() {
+                continue;
+            }
+            if !std::mem::replace(&mut is_begun, true) {
+                found.push(Imported::new(Tool::Crystaldiskmark, page.name, number));
+            }
+            let Some(result) = found.last_mut() else { continue };
+            result.measurements.push(Measured { read, write, ..Measured::new(number, work) });
+        } else if !line.contains("--") {
+            columns = None;
+        }
+    }
+    found
+}
+
+/// `820.4`, `820.4 MB/s`.
+fn number_alone(cell: &str) -> Option<f64> {
+    let (number, unit) = leading(cell)?;
+    matches!(unit.trim(), "" | "MB/s").then_some(number)
+}
+
+/// A test by the name that its button has: `Seq Q32T1`, `4K Q32T1`, `Seq`, `4K`, `SEQ1M Q8T1`, `RND4K Q32T16`.
+fn cell_test(cell: &str) -> Option<Work> {
+    let (name, queue) = cell.split_once(' ').unwrap_or((cell, ""));
+    let (queues, threads) = match queue.trim().strip_prefix('Q').and_then(|queue| queue.split_once('T')) {
+        Some((queues, threads)) => (Some(queues.parse().ok()?), Some(threads.parse().ok()?)),
+        None if queue.is_empty() => (None, None),
+        None => return None,
+    };
+    let upper = name.to_uppercase();
+    let (pattern, block) = match upper.strip_prefix("SEQ") {
+        // What versions 5 and 6 did not print, as in [`MarksHead::fill`].
+        Some("") if queues.is_some() => (Pattern::Sequential, Bytes::from_kib(128)),
+        Some("") => (Pattern::Sequential, Bytes::from_mib(1)),
+        Some(block) => (Pattern::Sequential, size(block, Base::Binary)?),
+        None => {
+            let block = upper.strip_prefix("RND").unwrap_or(&upper);
+            let is_block = ["4K", "4KIB", "512K"].contains(&block);
+            (Pattern::Random, size(block, Base::Binary).filter(|_| is_block)?)
+        }
+    };
+    let queue_depth = queues.or(Some(1));
+    let jobs = threads.or(Some(1));
+    Some(Work {
+        pattern: Some(pattern),
+        block_size: Some(block),
+        queue_depth,
+        jobs,
+        direct: Some(true),
+        ..Work::named(cell)
+    })
+}
+
 /// `Test: 1 GiB (x5) [Measure: 5 sec / Interval: 5 sec]`, the size of the file; and whether zeros were written.
 fn see_setting(result: &mut Imported, line: &str) {
     let test = line.strip_prefix("Test").and_then(|rest| rest.trim_start().strip_prefix(':'));
@@ -240,6 +311,24 @@ mod tests {
         assert!((read.bytes_per_second.get() / 521.1e6 - 1.0).abs() < 1e-3);
         assert!(one.write.is_some() && !found[0].corrections.is_empty());
         assert_eq!((one.work.queue_depth, one.work.working_set), (Some(8), Some(Bytes::new(1 << 30))));
+    }
+
+    #[test]
+    fn a_typed_table_of_its_window_is_read() {
+        let body = "| Test | Read MB/s | Write MB/s |\n| --- | --- | --- |\n| Seq Q32T1 | 716.9 | 120.9 |\n| 4K Q32T1 | 58.04 | 9.606 |\n\
+            | Seq | 321.0 | 112.8 |\n\nWith the other driver I get\n\n| Test | Read MB/s | Write MB/s |\n|---|---|---|\n| SEQ1M Q8T1 | 820.4 | 41.78 |\n";
+        let found = read_table(&Page { name: "x", body });
+        assert_eq!(found.iter().map(|one| one.measurements.len()).collect::<Vec<_>>(), [3, 1]);
+        let told = |one: &Measured| {
+            let rate = |side: &Option<Side>| side.as_ref().map(|side| side.bytes_per_second.get());
+            (one.work.block_size, one.work.queue_depth, rate(&one.read), rate(&one.write))
+        };
+        let first = &found[0].measurements;
+        assert_eq!(told(&first[0]), (Some(Bytes::from_kib(128)), Some(32), Some(716.9e6), Some(120.9e6)));
+        assert_eq!(told(&first[1]), (Some(Bytes::from_kib(4)), Some(32), Some(58.04e6), Some(9.606e6)));
+        assert_eq!(told(&found[1].measurements[0]).0, Some(Bytes::from_mib(1)));
+        let other = "| Drive | Read | Write |\n|---|---|---|\n| 4K | yes | no |\n| Samsung | 3 | 4 |\n";
+        assert!(read_table(&Page { name: "x", body: other }).is_empty());
     }
 
     #[test]

@@ -78,9 +78,11 @@ const PARSERS: &[(Parser, &[&str], Option<&str>)] = &[
     (fio::read_text, &["IOPS=", "iops=", "aggrb=", "READ: bw=", "WRITE: bw="], None),
     (fio::read_terse, &[";fio-", ";0%=0;", "00%="], None),
     (fio::read_failures, &["fio: ", "error: failed to setup shm segment", "verify: "], None),
+    (fio::read_progress, &[" (f="], None),
     (dd::read, &["bytes", "copied", "/s", "/秒", "dd: "], Some("dd")),
     (hdparm::read, &["Timing "], Some("hdparm -t and -T")),
     (marks::read, &["DiskMark", "(Q=", "MB/s ["], Some("KDiskMark, CrystalDiskMark")),
+    (marks::read_table, &["Q32T1", "Q8T1", "Q1T1", "Q8T8"], None),
     (diskspd::read_text, &["Total IO", "TotalIO"], Some("diskspd (text and XML)")),
     (diskspd::read_xml, &["<TestTimeSeconds>"], None),
     (
@@ -106,7 +108,11 @@ const PARSERS: &[(Parser, &[&str], Option<&str>)] = &[
     (nvbandwidth::read, &["bandwidth (GB/s)"], Some("nvbandwidth")),
     (nvbandwidth::read_json, &[], None),
     (nvbandwidth::read_cryptsetup, &["MiB/s"], Some("cryptsetup benchmark")),
-    (copies::read, &["real", "bytes/sec", "wall clock"], Some("rsync and `time cp` beside `du`")),
+    (
+        copies::read,
+        &["real", "bytes/sec", "wall clock", "Transferred:", " 100% "],
+        Some("rsync, rclone, scp and `time cp` beside `du`"),
+    ),
     (rados::read, &["Total writes made:", "Total reads made:", "sec Cur ops"], Some("rados bench")),
     (rados::read_rbd, &["bytes/sec:"], Some("rbd bench")),
     (xfs_io::read, &["bytes at offset"], Some("xfs_io pwrite and pread")),
@@ -145,7 +151,7 @@ const PARSERS: &[(Parser, &[&str], Option<&str>)] = &[
     (windows::read_as_ssd, &["AS SSD Benchmark "], Some("AS SSD Benchmark")),
     (tables::read_tables, &["Result"], Some("PiBenchmarks, and the table of Jeff Geerling's reviews")),
     (tables::read_iobench, &["effective ms/block"], Some("iobench")),
-    (warp::read, &["Average: "], Some("warp of MinIO")),
+    (warp::read, &["Average: ", "Throughput: "], Some("warp of MinIO")),
     (own::read, &[], Some("what narrows itself saved as JSON (measure, lab, copy)")),
     (
         devices::read_activity,

@@ -9,6 +9,7 @@ use narrows_base::workload::Pattern;
 use super::command::Commands;
 use super::number::{Base, MIB, Rounded, contradiction, count, leading, number, seconds, size, span};
 use super::{Durability, Imported, Latency, Measured, Op, Page, Side, Tool, Work};
+use crate::text::fields;
 
 /// The runs in a text, each a result.
 pub(super) fn read(page: &Page<'_>) -> Vec<Imported> {
@@ -51,6 +52,9 @@ struct SysbenchRun {
     latency: Latency,
     /// Whether its last line was read.
     is_whole: bool,
+    /// Reads and writes in MiB/s, and fsyncs each second, of each report on the way (`--report-interval`).
+    reports: Vec<[f64; 3]>,
+    report_line: usize,
 }
 
 /// Operations of one direction: how many, or how many each second, and the rate that is printed.
@@ -63,7 +67,14 @@ struct SysbenchRate {
 
 impl SysbenchRun {
     fn see(&mut self, number: usize, line: &str) {
-        if let Some(rest) = line.strip_prefix("Operations performed:") {
+        /// A day of seconds.
+        const MOST: usize = 100_000;
+        if let Some(report) = report(line) {
+            self.report_line = number;
+            if self.reports.len() < MOST {
+                self.reports.push(report);
+            }
+        } else if let Some(rest) = line.strip_prefix("Operations performed:") {
             self.at = number;
             self.reads.count = counted(rest, " Read");
             self.writes.count = counted(rest, " Write");
@@ -131,9 +142,24 @@ impl SysbenchRun {
         }
     }
 
+    /// Takes what its reports say in the place of a summary that is missing.
+    fn mean_of_reports(&mut self) -> Option<()> {
+        let count = self.reports.len();
+        let mean = |at: usize| self.reports.iter().filter_map(|report| report.get(at)).sum::<f64>() / count as f64;
+        let [reads, writes, syncs] = [0, 1, 2].map(mean);
+        let block = self.work.block_size.filter(|block| block.get() > 0)?.as_f64();
+        for (rate, mean) in [(&mut self.reads, reads), (&mut self.writes, writes)] {
+            rate.per_second = Some(Rounded::exact(mean * MIB / block));
+        }
+        self.syncs = Some(syncs);
+        self.at = self.report_line;
+        (count > 0).then_some(())
+    }
+
     fn finish(mut self, page: &Page<'_>) -> Option<Imported> {
-        if self.at == 0 {
-            return None;
+        let is_cut = self.at == 0;
+        if is_cut {
+            self.mean_of_reports()?;
         }
         let mut result =
             Imported::new(Tool::Sysbench, page.name, if self.line > 0 { self.line } else { self.at });
@@ -148,7 +174,7 @@ impl SysbenchRun {
         }
         measured.latency_ns = Some(self.latency).filter(|latency| latency.mean.is_some());
         measured.syncs = self.syncs.filter(|syncs| *syncs > 0.0).map(Iops::new);
-        result.truncated = self.time.is_none() && self.events.is_none() && !self.is_whole;
+        result.truncated = is_cut || self.time.is_none() && self.events.is_none() && !self.is_whole;
         let has_any = measured.sides().next().is_some() || measured.syncs.is_some();
         result.measurements.extend(Some(measured).filter(|_| has_any));
         result.version = self.version;
@@ -192,6 +218,12 @@ impl SysbenchRate {
         let name = format!("rate of {}s, in MiB/s", op.word());
         contradiction(&name, self.mib_per_second?, &[1.0], amount, Rounded::exact(1.0))
     }
+}
+
+/// `[ 1s ] reads: 0.00 MiB/s writes: 1.09 MiB/s fsyncs: 8829.31/s response time: 0.11ms (95%)`.
+fn report(line: &str) -> Option<[f64; 3]> {
+    let [_, reads, writes, syncs] = fields(line, "[ {}s ] reads: {} MiB/s writes: {} MiB/s fsyncs: {}")?;
+    Some([number(reads)?, number(writes)?, number(syncs)?])
 }
 
 /// `28800 Read, 19200 Write`: the number before a word.
@@ -244,6 +276,20 @@ mod tests {
         assert!(
             (one.write.as_ref().expect("writes").bytes_per_second.get() - 68_869.01 * 16_384.0).abs() < 1.0
         );
+    }
+
+    #[test]
+    fn a_run_without_its_summary_is_what_its_reports_say() {
+        let head = "sysbench 1.0.20 (using system LuaJIT 2.1.0-beta3)\nNumber of threads: 1\nExtra file open flags: (none)\n\
+            2GiB total file size\nBlock size 16KiB\nDoing random write test\n";
+        let rows = "[ 1s ] reads: 0.00 MiB/s writes: 1.00 MiB/s fsyncs: 8829.31/s response time: 0.1ms (95%)\n\
+            [ 2s ] reads: 0.00 MiB/s writes: 3.00 MiB/s fsyncs: 8830.31/s response time: 0.1ms (95%)\n";
+        let result = one(&format!("{head}{rows}"));
+        let one = &result.measurements[0];
+        let rate = one.write.as_ref().expect("writes").bytes_per_second.get();
+        assert!((rate - 2.0 * MIB).abs() < 1.0 && one.read.is_none() && result.truncated, "{result:?}");
+        assert_eq!(one.syncs.map(Iops::get), Some(8829.81));
+        assert!(read(&Page { name: "x", body: head }).is_empty());
     }
 
     #[test]

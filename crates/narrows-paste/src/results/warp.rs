@@ -38,14 +38,14 @@ pub(super) fn read(page: &Page<'_>) -> Vec<Imported> {
 }
 
 fn begin(line: usize, rest: &str) -> Option<WarpPart> {
-    let name = rest.split([' ', '.', '(']).next()?.to_owned();
+    let name = rest.split([' ', '.', ',', '(']).next()?.to_owned();
     let op = match name.as_str() {
         "PUT" => Op::Write,
         "GET" => Op::Read,
         _ => return None,
     };
     let behind = |key: &str| rest.split_once(key).map(|(_, rest)| rest.trim_start_matches([':', ' ']));
-    let threads = behind("Concurrency").and_then(|text| text.split('.').next()?.trim().parse().ok());
+    let threads = behind("Concurrency").and_then(|text| text.split(['.', ',']).next()?.trim().parse().ok());
     Some(WarpPart {
         line,
         op,
@@ -68,7 +68,8 @@ fn time(text: &str) -> Option<f64> {
 
 impl WarpPart {
     fn see(&mut self, line: &str) {
-        if let Some(rest) = line.strip_prefix("Average: ").filter(|_| self.rate.is_none()) {
+        let mean = line.strip_prefix("Average: ").or_else(|| line.strip_prefix("Throughput: "));
+        if let Some(rest) = mean.filter(|_| self.rate.is_none()) {
             let objects = rest.split_once(", ").and_then(|(_, rest)| leading(rest)).map(|(number, _)| number);
             self.rate =
                 rate(rest, Base::Binary).filter(|_| rest.contains("iB/s")).map(|rate| (rate, objects));
@@ -145,6 +146,18 @@ mod tests {
             one.read.as_ref().and_then(|side| side.elapsed_ns).map(|time| time.get()),
             Some(298_000_000_000)
         );
+    }
+
+    #[test]
+    fn each_operation_of_a_mixed_run_has_its_throughput() {
+        let body = "Mixed operations.\nOperation: DELETE, 10%, Concurrency: 20, Ran 30s.\n * Throughput: 33.5 obj/s\n\n\
+            Operation: GET, 45%, Concurrency: 20, Ran 30s.\n * Throughput: 128.18 MiB/s, 150.89 obj/s (29.973s, starting 10:00:00 UTC)\n\n\
+            Operation: PUT, 15%, Concurrency: 20, Ran 30s.\n * Throughput: 42.67 MiB/s, 50.23 obj/s\n";
+        let found = read(&Page { name: "x", body });
+        let [get, put] = found[0].measurements.as_slice() else { panic!("{found:?}") };
+        assert_eq!((get.work.jobs, put.work.jobs), (Some(20), Some(20)));
+        let rate = get.read.as_ref().expect("reads").bytes_per_second.get();
+        assert!((rate - 128.18 * 1_048_576.0).abs() < 1.0 && put.write.is_some());
     }
 
     proptest! {

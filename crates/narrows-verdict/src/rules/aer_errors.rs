@@ -25,6 +25,9 @@ const MANY: u64 = 100;
 /// packets, and replays. The advisory ones are left out: they repeat non-fatal errors.
 const OF_THE_WIRE: [&str; 5] = ["RxErr", "BadTLP", "BadDLLP", "Rollover", "Timeout"];
 
+/// Non-fatal errors of what was asked and answered, which no contact makes (PCI Express Base Specification 5.0, section 6.2.7).
+const OF_REQUESTS: [&str; 4] = ["ACSViol", "MalfTLP", "CmpltAbrt", "UnxCmplt"];
+
 pub(super) fn check(context: &Context<'_>, judged: &Judged<'_>) -> Vec<Finding> {
     let links = that_err(context, judged);
     links.iter().filter_map(|link| counted(context, link).or_else(|| of_status(link))).collect()
@@ -125,6 +128,19 @@ fn counted(context: &Context<'_>, link: &Link<'_>) -> Option<Finding> {
         .map(|(count, kind)| format!("{count} {kind}"))
         .collect();
     let summary = format!("{} reports errors since boot: {}.", link.place(), counts.join(", "));
+    let requests = of(&|aer| sum(&aer.nonfatal, |name| OF_REQUESTS.contains(&name)));
+    if wire == 0 && fatal == 0 && requests == nonfatal {
+        let found = Finding::about(Code::AerErrors, severity, link.hop, capitalised(&summary));
+        return Some(
+            found
+                .with_confidence(confidence)
+                .with_evidence(ends.iter().flat_map(|(end, aer)| evidence(end, aer)))
+                .advise(
+                    "These are requests that were refused, not errors of the wire: look for newer firmware of the board and the device, \
+                     and newer drivers. ACSViol is a request that the IOMMU's access control blocked.",
+                ),
+        );
+    }
     Some(
         Finding::about(Code::AerErrors, severity, link.hop, capitalised(&summary))
             .with_confidence(confidence)

@@ -197,7 +197,7 @@ fn too_small(run: &Run<'_>) -> Option<Signs> {
     let elapsed = run.side.elapsed_ns.filter(|time| *time < Nanos::from_millis(1000))?;
     let moved = run.signs().seen("moved in all", format!("{bytes} in {elapsed}"));
     let is_fast = !run.is_synced_apart() && run.rate().get() >= FAST;
-    is_fast.then(|| moved.with_confidence(Confidence::Low))
+    (is_fast && !run.case.result.is_cold).then(|| moved.with_confidence(Confidence::Low))
 }
 
 /// No flash answers a random read sooner: a page of SLC needs 25 µs (Kioxia XL-FLASH, 4 µs alone for the die and the way

@@ -4,7 +4,7 @@
 //! `nvme_core.io_timeout`) and sent again. What a healthy machine logs, too, is no error here: a link that is trained anew once, a USB device that is reset when it wakes, a
 //! drive whose medium was taken out. Errors of a PCIe link that explain those of the drive behind it are `aer_errors`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use narrows_machine::Machine;
 use narrows_machine::block::{Transport, freebsd_disk};
@@ -32,6 +32,14 @@ pub(super) fn check(context: &Context<'_>) -> Vec<Finding> {
             None => events.push(event.clone()),
         }
     }
+    let is_aborted = |event: &LogEvent| event.kind == LogKind::CommandAborted;
+    let names_aborted = of.iter().any(|(drive, events)| !drive.starts_with("adapter ") && events.iter().any(is_aborted));
+    for (drive, events) in &mut of {
+        leave_out_repeated(events);
+        // The adapter took back what its disk did not end.
+        events.retain(|event| !(names_aborted && drive.starts_with("adapter ") && is_aborted(event)));
+    }
+    of.retain(|_, events| !events.is_empty());
     let failing = of.values().filter(|events| is_fault(events)).count();
     let told =
         of.iter().filter_map(|(drive, events)| Some((drive, finding(context, drive, events, failing)?)));
@@ -45,8 +53,24 @@ pub(super) fn check(context: &Context<'_>) -> Vec<Finding> {
     let damaged = damaged.filter_map(of_file_system);
     let silent = machine.log.iter().filter(|event| event.kind == LogKind::UsbNoAnswer);
     let silent = silent.filter(|event| drive_of(machine, event).is_none()).filter_map(of_usb_port);
-    let others = damaged.chain(hung).chain(silent);
+    let low = machine.log.iter().find(|event| event.kind == LogKind::UnderVoltage).map(of_supply);
+    let others = damaged.chain(hung).chain(silent).chain(low);
     logged.chain(machine.zfs.iter().filter_map(of_pool)).chain(others).collect()
+}
+
+/// Leaves out what tells of one failure once more, in other words.
+fn leave_out_repeated(events: &mut Vec<LogEvent>) {
+    use LogKind::{AccessDenied, BufferError, DriveError, MediumError, MediumSense};
+    let has = |kinds: &[LogKind]| events.iter().any(|event| kinds.contains(&event.kind));
+    let is_denied = has(&[AccessDenied]);
+    let is_medium = has(&[MediumError]);
+    let is_drive = has(&[DriveError, MediumError, MediumSense]);
+    events.retain(|event| match event.kind {
+        BufferError => !is_denied && !is_drive,
+        MediumSense => !is_denied && !is_medium,
+        MediumError | DriveError => !is_denied,
+        _ => true,
+    });
 }
 
 /// What the SMART data of a drive tells against it, where no log does.
@@ -123,7 +147,7 @@ fn of_file_system(event: &LogEvent) -> Option<Finding> {
     let device = event.device.as_deref()?;
     let times = times(event.count);
     let summary = format!(
-        "The log says {times} that the file system on {device} is damaged, or could not read or write. That alone does not \
+        "The file system on {device} says {times} that it is damaged, or could not read or write. That alone does not \
          prove that its drive failed."
     );
     Some(
@@ -153,6 +177,18 @@ fn of_usb_port(event: &LogEvent) -> Option<Finding> {
     )
 }
 
+/// Too little voltage: what hangs on the board's USB ports has its power from there, too.
+fn of_supply(event: &LogEvent) -> Finding {
+    let times = times(event.count);
+    let summary = format!("The kernel says {times} that the board's supply voltage was too low.");
+    Finding::on(Code::DeviceErrors, Severity::Info, "board", summary)
+        .with_confidence(Confidence::Medium)
+        .with_evidence([Evidence::new("too low voltage", times, event.source.as_str())])
+        .advise(
+            "Use the board's own power supply, and a powered hub for drives: processor and USB are slowed down or fail meanwhile.",
+        )
+}
+
 /// Tasks that were blocked: something below did not answer, or another task held what they needed. That alone names no hop.
 fn of_tasks(event: &LogEvent) -> Finding {
     let times = times(event.count);
@@ -176,26 +212,36 @@ fn of_pool(pool: &ZfsPool) -> Option<Finding> {
             device.state == "ONLINE" && !device.is_replaced && device.errors.iter().any(|count| *count > 0)
         })
         .collect();
-    let first = errs.first()?;
     let words = |[reads, writes, sums]: [u64; 3]| {
         let counts = [(reads, "reads failed"), (writes, "writes failed"), (sums, "checksums were wrong")];
         let known = counts.into_iter().filter(|(count, _)| *count > 0);
         known.map(|(count, what)| format!("{count} {what}")).collect::<Vec<_>>().join(", ")
     };
-    let more = match errs.len() - 1 {
+    let more = match errs.len().saturating_sub(1) {
         0 => String::new(),
         1 => ", and errors of 1 more device".to_owned(),
         more => format!(", and errors of {more} more devices"),
     };
-    let summary =
-        format!("The ZFS pool {} counts errors of {}: {}{more}.", pool.name, first.name, words(first.errors));
+    let counted = match errs.first() {
+        Some(first) => Some(format!("counts errors of {}: {}{more}", first.name, words(first.errors))),
+        None => pool.errors.value().map(|errors| words(*errors)).filter(|words| !words.is_empty()).map(|words| format!("counts errors: {words}")),
+    };
+    let lost = pool.lost.value().map(|_| "has lost data that no copy could repair".to_owned());
+    let told: Vec<String> = counted.into_iter().chain(lost).collect();
+    if told.is_empty() {
+        return None;
+    }
+    let summary = format!("The ZFS pool {} {}.", pool.name, told.join(", and "));
     let source = pool.state.source().as_str();
     let evidence = errs
         .iter()
         .map(|device| Evidence::new(format!("errors of {}", device.name), words(device.errors), source));
+    let files = "`zpool status -v` names the files that are lost: take them from a backup.";
+    let files = pool.lost.value().map(|_| Advice::new(files));
     Some(
         Finding::on(Code::DeviceErrors, Severity::Fault, pool.name.clone(), summary)
             .with_evidence(evidence)
+            .with_advice(files)
             .advise(
                 "Save what matters. `sudo smartctl -x` of the device tells the drive from its cable; what waits for a drive \
                  that repeats its reads (a resilver, a scrub, your own reads) goes at its pace.",
@@ -225,7 +271,13 @@ fn in_words(event: &LogEvent) -> Option<String> {
         LogKind::SataCommandFailed | LogKind::CommandFailed => format!("{} failed", number("command")),
         LogKind::UsbReset => times("it was reset"),
         LogKind::UsbNoAnswer => times("it did not answer while it was set up"),
-        LogKind::DriveError => number("I/O error"),
+        LogKind::CommandAborted => {
+            format!("{} did not end in time and {} taken back", number("command"), if count == 1 { "was" } else { "were" })
+        }
+        LogKind::TransferError => "transfers to it came with errors".to_owned(),
+        LogKind::DriveError | LogKind::BufferError => number("I/O error"),
+        LogKind::MediumError | LogKind::MediumSense => times("it could not read its medium"),
+        LogKind::AccessDenied => times("it refused access"),
         LogKind::ServerSilent => times("it did not answer in time"),
         LogKind::ConnectionLost => times("its connection broke"),
         _ => return None,
@@ -238,11 +290,16 @@ fn is_fault(events: &[LogEvent]) -> bool {
         LogKind::SataReset | LogKind::UsbReset | LogKind::UsbNoAnswer | LogKind::CommandFailed => {
             event.count >= FEW_RESETS
         }
+        LogKind::TransferError => is_card(event) || event.count >= FEW_RESETS,
         // As of a drive that is pulled out.
         LogKind::NvmeRemoved => false,
         LogKind::ProbeFailed => !is_adapter(event),
         _ => true,
     })
+}
+
+fn is_card(event: &LogEvent) -> bool {
+    event.device.as_deref().is_some_and(|name| name.starts_with("mmc"))
 }
 
 fn is_adapter(event: &LogEvent) -> bool {
@@ -286,12 +343,16 @@ fn only_disk(machine: &Machine) -> Option<String> {
     let ports = machine.log.iter().filter(|event| in_words(event).is_some());
     let mut ports = ports.filter_map(|event| event.device.as_deref()).filter(|name| name.starts_with("ata"));
     let first = ports.next()?;
-    let mut disks =
-        machine.block.values().filter(|block| block.name.starts_with("sd") && block.partition_of.is_none());
-    let only = disks.next().filter(|_| disks.next().is_none())?;
-    let is_open =
-        matches!(&only.transport, Transport::Sata(sata) if !sata.port.starts_with("ata") && !only.removable);
-    (is_open && ports.all(|port| port == first)).then(|| only.name.clone())
+    let known = machine.block.values().filter(|block| block.partition_of.is_none()).map(|block| block.name.as_str());
+    let told = machine.log.iter().filter_map(|event| event.device.as_deref()).map(whole);
+    let disks: BTreeSet<&str> = known.chain(told).filter(|name| name.starts_with("sd")).collect();
+    let only = *disks.first().filter(|_| disks.len() == 1)?;
+    let is_open = machine.block.get(only).map_or_else(
+        // Of one that the texts do not show only its errors are known.
+        || !machine.log.iter().any(|event| event.device.as_deref() == Some(only) && event.kind == LogKind::UsbReset),
+        |disk| matches!(&disk.transport, Transport::Sata(sata) if !sata.port.starts_with("ata") && !disk.removable),
+    );
+    (is_open && ports.all(|port| port == first)).then(|| only.to_owned())
 }
 
 /// The drive of a partition, `sda` of `sda1`; of an NVMe drive its controller, `nvme0` of `nvme0n1p3`.
@@ -383,6 +444,20 @@ fn advice(drive: &str, events: &[LogEvent]) -> String {
                 `ethtool -S` on both ends count lost frames, and `ping -M do -s 8972` tells whether large frames pass."
             .to_owned();
     }
+    let has = |kind: &LogKind| events.iter().any(|event| event.kind == *kind);
+    if has(&LogKind::AccessDenied) {
+        return "The drive is locked, and nothing tells that it is broken: unlock it with what locked it (its password in the \
+                firmware, or `sedutil-cli`)."
+            .to_owned();
+    }
+    let device = if drive.starts_with("ata") { "DEVICE" } else { drive };
+    let is_virtual = drive.starts_with("vd") || drive.starts_with("xvd");
+    if !is_virtual && (has(&LogKind::MediumError) || has(&LogKind::MediumSense)) {
+        return format!(
+            "Save what matters, and replace the drive: it has sectors that it cannot read, and another cable does not help. \
+             `sudo smartctl -x /dev/{device}` counts them (pending, uncorrectable)."
+        );
+    }
     if drive.starts_with("adapter ") {
         return "Reseat the adapter, see that air reaches it, and compare its firmware with the vendor's newest. If another kernel \
                 brings it up, it is whole: report the kernel that does not."
@@ -397,16 +472,16 @@ fn advice(drive: &str, events: &[LogEvent]) -> String {
     if events.iter().any(|event| matches!(event.kind, LogKind::UsbReset | LogKind::UsbNoAnswer)) {
         return OF_USB.to_owned();
     }
-    if drive.starts_with("vd") || drive.starts_with("xvd") {
+    if is_virtual {
         return "Look into the log of the host: the disk is a virtual one, and what fails is below it."
             .to_owned();
     }
     if drive.starts_with("mmc") {
-        return "Save what matters, take back an overclock of the card's clock, and try another card; an eMMC is soldered and cannot be \
-                replaced alone."
-            .to_owned();
+        let clock = if has(&LogKind::TransferError) { "take back an overclock of the card's clock, and " } else { "" };
+        return format!(
+            "Save what matters, {clock}try another card; an eMMC is soldered and cannot be replaced alone."
+        );
     }
-    let device = if drive.starts_with("ata") { "DEVICE" } else { drive };
     format!(
         "Save what matters. Try another cable and another port; `sudo smartctl -x /dev/{device}` tells the cable (CRC errors) \
          from the drive (reallocated and pending sectors)."
@@ -552,6 +627,39 @@ mod tests {
         let said = "The ZFS pool tank counts errors of sda: 701 reads failed, 2 checksums were wrong.";
         assert_eq!(told([701, 0, 2]).as_deref(), Some(said));
         assert_eq!(told([0; 3]), None);
+        let lost = Fact::known("Permanent errors have been detected".to_owned(), "zpool.txt:9");
+        let pool = ZfsPool { name: "big".into(), errors: Fact::known([0, 169, 0], "zpool.txt:5"), lost, ..ZfsPool::default() };
+        let found = Sketch::of("/dev/sda").on(|machine| machine.zfs.push(pool)).finding(Code::DeviceErrors);
+        let said = "The ZFS pool big counts errors: 169 writes failed, and has lost data that no copy could repair.";
+        assert_eq!(found.map(|finding| finding.summary).as_deref(), Some(said));
+    }
+
+    #[test]
+    fn one_failure_is_counted_once_and_what_a_drive_says_of_it_decides_the_advice() {
+        let told = |kinds: &[(&str, LogKind)]| {
+            let event = |(device, kind): &(&str, LogKind)| LogEvent {
+                pci: None,
+                device: Some((*device).to_owned()),
+                kind: kind.clone(),
+                count: 1,
+                source: Source::new("dmesg:1"),
+            };
+            let events = kinds.iter().map(event).collect();
+            let found = Sketch::of("/dev/md0").on(|machine| machine.log = events).finding(Code::DeviceErrors);
+            found.map(|finding| (finding.summary, finding.advice[0].action.clone())).expect("found")
+        };
+        let (summary, advice) = told(&[
+            ("sde", LogKind::MediumSense),
+            ("sde", LogKind::MediumError),
+            ("sde", LogKind::BufferError),
+            ("ata7", LogKind::SataCommandFailed),
+        ]);
+        assert!(summary.contains("errors of sde: ") && summary.contains("could not read its medium once"), "{summary}");
+        assert!(!summary.contains("I/O error") && advice.contains("replace the drive"), "{summary} {advice}");
+        let (summary, advice) = told(&[("nvme0n1", LogKind::AccessDenied), ("nvme0n1", LogKind::MediumError)]);
+        assert!(summary.ends_with("nvme0: it refused access once.") && advice.contains("locked"), "{summary}");
+        let (summary, _) = told(&[("adapter ioc1", LogKind::CommandAborted), ("sdq", LogKind::CommandAborted)]);
+        assert!(summary.contains("sdq: 1 command did not end in time and was taken back"), "{summary}");
     }
 
     #[test]

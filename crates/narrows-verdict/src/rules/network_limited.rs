@@ -65,7 +65,14 @@ pub(super) fn of_machine(context: &Context<'_>) -> Vec<Finding> {
     let slow = context.machine.nics.values().filter_map(|nic| Some((nic, nic.is_slow()?)));
     slow.map(|(nic, (speed, most))| {
         let partner = nic.partner_speed.value();
+        // What both ends can do.
+        let most = partner.copied().filter(|partner| *partner > speed && *partner < most).unwrap_or(most);
+        let is_set = nic.offered_speed.value().is_some_and(|offered| *offered <= speed);
         let (other_end, advice) = match partner {
+            _ if is_set => (
+                "; its own setting offers no more",
+                format!("Let it offer all that it can: sudo ethtool -s {} autoneg on", narrows_base::shell::word(&nic.name)),
+            ),
             Some(partner) if *partner <= speed => (
                 "; the other end offers no more",
                 format!("Use a port of {most} at the other end: a switch, a router or a dock."),
@@ -81,6 +88,7 @@ pub(super) fn of_machine(context: &Context<'_>) -> Vec<Finding> {
         };
         let is_short = speed.get() < GIGABIT && most.get() >= GIGABIT;
         let severity = match (is_short, partner.is_some_and(|partner| *partner <= speed)) {
+            _ if is_set => Severity::Fault,
             (true, false) => Severity::Fault,
             (true, true) => Severity::Limit,
             (false, _) if partner.is_some_and(|partner| *partner > speed) => Severity::Fault,
@@ -157,6 +165,10 @@ fn wire_alone(case: &result::Case<'_>) -> Option<Finding> {
     let mut all = case.result.measurements.iter();
     let (measured, rate) = all.find_map(|one| Some((one, one.network.as_ref()?.bytes_per_second)))?;
     let wire = wire_of(std::iter::once(rate))?;
+    let mut others = case.beside.measured().filter_map(|(_, one)| one.network.as_ref());
+    if others.any(|other| other.bytes_per_second.get() > wire.get()) {
+        return None;
+    }
     let bits = BitsPerSec::new(wire.get() * 8.0);
     let share = human::percent(rate.get() / wire.get());
     let summary = format!("The network carried {share} of {bits}: as much as a wire of that rate does");
@@ -398,6 +410,8 @@ mod tests {
             let found = told(speed, most, partner).map(|found| found.0);
             assert_eq!(found, Some(severity), "{speed} of {most}, {partner:?}");
         }
+        let (_, summary) = told(100.0, 2500.0, Some(1000.0)).expect("found");
+        assert_eq!(summary, "The interface eth0 runs at 100 Mbit/s and can do 1 Gbit/s, as the other end could.");
         let (_, summary) = told(100.0, 1000.0, Some(100.0)).expect("found");
         assert_eq!(
             summary,

@@ -18,9 +18,14 @@ pub(super) fn check(judged: &Judged<'_>, _: usize, hop: &Hop) -> Option<Finding>
     }
     let of = raid.md.raid_disks.value().map(|disks| format!(" of {disks}")).unwrap_or_default();
     let copies = copies_of_many(judged.machine, raid, missing);
-    let effect =
-        copies.map_or_else(|| effect(raid).to_owned(), |copies| format!("; {copies} copies are left"));
-    let summary = format!("/dev/{} lacks {missing}{of} members{effect}.", raid.block);
+    let bad: Vec<&str> = bad_members(raid).collect();
+    let effect = match copies {
+        Some(copies) => format!("; {copies} copies are left"),
+        None if !bad.is_empty() && bad.len() == raid.md.members.len() => "; what is left reports errors".to_owned(),
+        None => effect(raid).to_owned(),
+    };
+    let named = if bad.is_empty() { String::new() } else { format!(" ({} failed)", bad.join(", ")) };
+    let summary = format!("/dev/{} lacks {missing}{of} members{named}{effect}.", raid.block);
     let faulty = raid.md.members.iter().filter_map(|(name, state)| {
         let said = state.value().is_some_and(|state| is_bad(state));
         said.then(|| Evidence::from_fact(format!("state of {name}"), state))
@@ -42,6 +47,12 @@ pub(super) fn check(judged: &Judged<'_>, _: usize, hop: &Hop) -> Option<Finding>
 
 const FOR_EVERY_BAY: &str = "NAS systems (Synology, QNAP) make the mirrors of their own system with a place for every bay, and empty \
                              bays count as missing. Nothing is to be done unless a disk was lost.";
+
+/// Members that failed, two at most.
+fn bad_members(raid: &RaidHop) -> impl Iterator<Item = &str> {
+    let bad = raid.md.members.iter().filter(|(_, state)| state.value().is_some_and(|state| is_bad(state)));
+    bad.map(|(name, _)| name.as_str()).take(2)
+}
 
 fn is_bad(state: &str) -> bool {
     state.contains("faulty") || state.contains("write_error")
@@ -65,25 +76,47 @@ fn copies_of_many(machine: &Machine, raid: &RaidHop, missing: u32) -> Option<u32
 
 /// Pools of ZFS, of which captures tell.
 pub(super) fn check_pools(context: &Context<'_>) -> Vec<Finding> {
+    const LACKS: [&str; 5] = ["DEGRADED", "FAULTED", "UNAVAIL", "SUSPENDED", "REMOVED"];
+    // A pool may say ONLINE of itself while a mirror in it has one copy left (OpenZFS issue 16245).
     let lacks = |pool: &&ZfsPool| {
-        pool.state
-            .value()
-            .is_some_and(|state| matches!(state.as_str(), "DEGRADED" | "FAULTED" | "UNAVAIL" | "SUSPENDED"))
+        let says = pool.state.value().is_some_and(|state| LACKS.contains(&state.as_str()));
+        says || lacking(pool).any(|device| LACKS.contains(&device.state.as_str()))
     };
     let pools = context.machine.zfs.iter().filter(lacks);
     pools
         .map(|pool| {
             let source = pool.state.source().as_str();
-            let broken = broken(pool)
-                .map(|device| Evidence::new(format!("state of {}", device.name), &device.state, source));
-            let state = pool.state.value().map_or("", String::as_str);
-            let summary = format!("The ZFS pool {} is {state}.", pool.name);
+            let named = |device: &ZfsDevice| Evidence::new(format!("state of {}", device.name), &device.state, source);
+            let broken = broken(pool).map(named);
+            let state = pool.state.value().map_or("ONLINE", String::as_str);
+            let summary = pool_summary(pool, state);
             Finding::on(Code::RaidDegraded, Severity::Fault, pool.name.clone(), summary)
                 .seen_fact("state of the pool", &pool.state)
                 .with_evidence(broken)
                 .advise(pool_advice(&pool.name, state, is_replaced(pool)))
         })
         .collect()
+}
+
+/// "The ZFS pool tank is DEGRADED: sdb is FAULTED."
+fn pool_summary(pool: &ZfsPool, state: &str) -> String {
+    let devices: Vec<&ZfsDevice> = lacking(pool).collect();
+    let named = devices.first().map(|device| format!("{} is {}", device.name, device.state));
+    let more = match devices.len().saturating_sub(1) {
+        0 => String::new(),
+        1 => ", and 1 more device does not work".to_owned(),
+        more => format!(", and {more} more devices do not work"),
+    };
+    match named {
+        Some(named) => format!("The ZFS pool {} is {state}: {named}{more}.", pool.name),
+        None => format!("The ZFS pool {} is {state}.", pool.name),
+    }
+}
+
+/// The devices without which data of a pool have fewer copies than they should.
+fn lacking(pool: &ZfsPool) -> impl Iterator<Item = &ZfsDevice> {
+    let vdevs = pool.vdevs.iter().filter(|vdev| !matches!(vdev.role.as_str(), "cache" | "spares"));
+    vdevs.flat_map(|vdev| &vdev.devices).filter(|device| device.state != "ONLINE" && !device.is_replaced)
 }
 
 /// The devices of a pool that do not work.
@@ -105,12 +138,12 @@ fn is_replaced(pool: &ZfsPool) -> bool {
 fn pool_advice(pool: &str, state: &str, is_replaced: bool) -> String {
     let pool = shell::word(pool);
     match state {
-        "DEGRADED" if is_replaced => {
+        "DEGRADED" | "ONLINE" if is_replaced => {
             "A replacement is in place and is being resilvered. Wait until it is done, and remove nothing: until then \
              another failure may lose data."
                 .to_owned()
         }
-        "DEGRADED" => {
+        "DEGRADED" | "ONLINE" => {
             format!(
                 "Replace what failed: zpool replace {pool} DEVICE. Until then another failure may lose data."
             )
@@ -272,20 +305,24 @@ mod tests {
     }
 
     #[test]
-    fn a_degraded_pool_is_a_fault_and_a_complete_one_is_silent() {
-        let pool = |state: &str| {
+    fn a_pool_that_lacks_a_device_is_a_fault_and_one_without_its_cache_is_none() {
+        let pool = |state: &str, role: &str| {
             let device =
                 ZfsDevice { name: "sdb".to_owned(), state: "FAULTED".to_owned(), ..ZfsDevice::default() };
-            let vdev = ZfsVdev { devices: vec![device], ..ZfsVdev::default() };
+            let vdev = ZfsVdev { devices: vec![device], role: role.to_owned(), ..ZfsVdev::default() };
             let state = Fact::known(state.to_owned(), "zpool.txt:2");
             ZfsPool { name: "tank".to_owned(), state, vdevs: vec![vdev], ..ZfsPool::default() }
         };
-        let judged = |state: &str| {
-            Sketch::of("/tank").on(|machine| machine.zfs = vec![pool(state)]).finding(Code::RaidDegraded)
+        let of = |state: &str, role: &str| {
+            Sketch::of("/tank").on(|machine| machine.zfs = vec![pool(state, role)]).finding(Code::RaidDegraded)
         };
+        assert_eq!(of("ONLINE", "cache"), None);
+        let judged = |state: &str| of(state, "data");
         let finding = judged("DEGRADED").expect("lacks a device");
         assert_eq!(finding.evidence[1].fact, "state of sdb");
-        assert_eq!(judged("ONLINE"), None);
+        assert_eq!(finding.summary, "The ZFS pool tank is DEGRADED: sdb is FAULTED.");
+        let finding = judged("ONLINE").expect("has one copy less, whatever the pool says");
+        assert!(finding.advice[0].action.contains("zpool replace"));
     }
 
     #[test]

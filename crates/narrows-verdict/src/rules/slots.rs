@@ -154,9 +154,26 @@ pub(super) fn adapter_drives(context: &Context<'_>) -> Vec<Finding> {
         .flat_map(|(number, adapter)| {
             let volumes =
                 adapter.volumes.iter().filter_map(|(at, volume)| lacking(*number, adapter, at, volume));
-            volumes.chain(slow_links(*number, adapter)).collect::<Vec<_>>()
+            let cache = without_cache(*number, adapter);
+            volumes.chain(slow_links(*number, adapter)).chain(cache).collect::<Vec<_>>()
         })
         .collect()
+}
+
+/// An adapter that passes each write on to its drives before it says that it is done.
+fn without_cache(number: u32, adapter: &Adapter) -> Option<Finding> {
+    let why = adapter.lacks_cache.value()?;
+    // What was bought without a cache is as it should be.
+    let severity = if why.contains("no cache memory") { Severity::Info } else { Severity::Fault };
+    let summary = format!("Writes through {} wait for its drives: {why}.", name(number, adapter));
+    Some(
+        Finding::on(Code::HbaLimited, severity, format!("c{number}"), summary)
+            .seen_fact("write cache", &adapter.lacks_cache)
+            .advise(
+                "Replace the battery or capacitor, or add a cache that has one, and set write-back again. Without one, write-back \
+                 loses acknowledged writes when the power fails.",
+            ),
+    )
 }
 
 /// `PERC H730 Mini (c0)`.

@@ -164,6 +164,11 @@ fn parse_size(what: &str) -> Option<Bytes> {
     count.parse::<u64>().ok()?.checked_mul(block.trim().parse().ok()?).map(Bytes::new)
 }
 
+/// The names of disks by their SCSI address.
+pub(super) fn names(boot: &Boot) -> BTreeMap<String, String> {
+    boot.disks.disks.iter().filter_map(|(at, disk)| Some((at.clone(), disk.name.clone()?))).collect()
+}
+
 /// The disks of which the log tells the name and nothing else, as one that begins after the start does; card readers without a
 /// card are none.
 pub(super) fn names_alone(boot: &Boot) -> Vec<String> {

@@ -8,9 +8,33 @@ use crate::text::{fields, is_digits};
 
 /// A message of an error; readers of facts see it as well.
 pub(super) fn take(boot: &mut Boot, line: &LogLine<'_>) -> Option<()> {
-    let (device, kind) = parse(line.message)?;
+    let (device, kind) = of_scsi(boot, line.message).or_else(|| parse(line.message))?;
     boot.event_of(&device, None, kind, line);
     Some(())
+}
+
+/// Commands of a SCSI disk that did not end in time (`drivers/message/fusion/mptscsih.c`, `scsi/mpt3sas/mpt3sas_scsih.c`,
+/// `scsi/megaraid/megaraid_sas_base.c`), and what it says of one that failed (`scsi/scsi_logging.c`): `sd 0:0:5:0: attempting task
+/// abort! …`, `sd 2:2:0:0: [sda] megasas: RESET cmd=28 retries=0`, `sd 6:0:7:0: [sdq] tag#3 Sense Key : Medium Error [current]`;
+/// `mptscsih: ioc1: attempting task abort! (sc=…)` and below it `sd 6:0:7:0: [sdq] CDB: Read(10): …`.
+fn of_scsi(boot: &mut Boot, message: &str) -> Option<(String, LogKind)> {
+    let is_abort = message.contains(": attempting task abort")
+        || message.contains(": attempting device reset")
+        || message.contains("megasas: RESET cmd=");
+    let is_named_below = std::mem::take(&mut boot.is_aborting);
+    let Some([at, what]) = fields(message, "sd {}: {}") else {
+        boot.is_aborting = is_abort;
+        let adapter = message.split(": attempting ").next()?.rsplit(": ").next()?;
+        return is_abort.then(|| (format!("adapter {adapter}"), LogKind::CommandAborted));
+    };
+    let kind = match what {
+        _ if is_abort || is_named_below && what.contains("CDB: ") => LogKind::CommandAborted,
+        _ if what.contains("Sense Key : Medium Error") => LogKind::MediumSense,
+        _ if what.contains("Sense Key : Hardware Error") => LogKind::DriveError,
+        _ => return None,
+    };
+    let name = fields(what, "[{}] {}").map_or(at, |[name, _]| name);
+    Some((name.to_owned(), kind))
 }
 
 fn parse(message: &str) -> Option<(String, LogKind)> {
@@ -21,6 +45,11 @@ fn parse(message: &str) -> Option<(String, LogKind)> {
             _ if what.starts_with("COMRESET failed") => LogKind::SataNoAnswer,
             _ if what.starts_with("failed command: ") || what.starts_with("failed to IDENTIFY") => {
                 LogKind::SataCommandFailed
+            }
+            _ if what.starts_with("error: {") && what.contains(" UNC ") => LogKind::MediumSense,
+            // The bits of SError that the link sets, not a drive that went (PHYRdyChg, DevExch).
+            _ if what.starts_with("SError: {") && [" BadCRC ", " 10B8B ", " Dispar "].iter().any(|bit| what.contains(bit)) => {
+                LogKind::TransferError
             }
             _ => return None,
         };
@@ -47,7 +76,7 @@ fn parse(message: &str) -> Option<(String, LogKind)> {
         };
         return Some((port.to_owned(), kind));
     }
-    let others = [of_freebsd, of_fabric, of_file_system, of_adapter, of_card];
+    let others = [of_freebsd, of_fabric, of_nvme, of_file_system, of_adapter, of_card, of_board];
     if let Some(known) =
         others.iter().find_map(|of| of(message.trim())).or_else(|| of_waiting(message.trim()))
     {
@@ -55,23 +84,36 @@ fn parse(message: &str) -> Option<(String, LogKind)> {
     }
     // `block/blk-core.c`, `print_req_error`: `I/O error, dev sdc, sector 16 op 0x0:(READ)`, `critical medium error, dev sdc, …`;
     // `fs/buffer.c`: `Buffer I/O error on dev sdc1, logical block 0, async page read`.
-    const WORDS: [&str; 4] =
-        ["I/O error, dev ", "critical medium error, dev ", "I/O error on dev ", "I/O error on device "];
-    let rest = WORDS.iter().find_map(|words| Some(message.split_once(words)?.1))?;
+    let words = [
+        ("I/O error, dev ", LogKind::DriveError),
+        ("critical medium error, dev ", LogKind::MediumError),
+        ("I/O error on dev ", LogKind::BufferError),
+        ("I/O error on device ", LogKind::BufferError),
+    ];
+    let (rest, kind) = words.into_iter().find_map(|(words, kind)| Some((message.split_once(words)?.1, kind)))?;
     let name = rest.split([',', ' ']).next().filter(|name| is_drive(name))?;
-    Some((name.to_owned(), LogKind::DriveError))
+    Some((name.to_owned(), kind))
 }
 
 /// SD cards and eMMC (`drivers/mmc/host/sdhci.c`, `drivers/mmc/core`, and `bcm2835-sdhost.c` of Raspberry Pi): `mmc0: Timeout waiting
-/// for hardware interrupt.`, `mmcblk0: timed out sending r/w cmd command`, `mmc0: reducing overclock due to errors`.
+/// for hardware interrupt.`, `mmcblk0: timed out sending r/w cmd command`, `mmc0: reducing overclock due to errors`, `mmc1: error -110
+/// whilst initialising SD card`, `mmc_host mmc1: Timeout sending command (cmd 0x200000 …)`.
 fn of_card(message: &str) -> Option<(String, LogKind)> {
-    let (name, what) = message.split_once(": ")?;
+    let (name, what) = message.strip_prefix("mmc_host ").unwrap_or(message).split_once(": ")?;
     if !is_numbered(name, "mmc") && !is_numbered(name, "mmcblk") {
         return None;
     }
     let kind = match what {
-        _ if what.starts_with("reducing overclock due to errors") => LogKind::DriveError,
+        _ if what.starts_with("reducing overclock due to errors") => LogKind::TransferError,
+        _ if what.starts_with("error -")
+            && [" whilst initialising SD card", " whilst initialising MMC card"]
+                .iter()
+                .any(|words| what.ends_with(words)) =>
+        {
+            LogKind::ProbeFailed
+        }
         _ if what.starts_with("Timeout waiting for hardware")
+            || what.starts_with("Timeout sending command")
             || what.starts_with("timed out sending ")
             || what.starts_with("Card stuck in ") =>
         {
@@ -100,6 +142,27 @@ fn of_waiting(message: &str) -> Option<(String, LogKind)> {
         rest.contains(" blocked for more than ").then_some(("tasks", LogKind::TaskHung))?
     };
     Some((name.to_owned(), kind))
+}
+
+/// What an NVMe drive says of a request (`drivers/nvme/host/core.c`, `nvme_log_error`): `nvme0n1: I/O Cmd(0x2) @ LBA 0, 8 blocks, I/O
+/// Error (sct 0x2 / sc 0x86) DNR`. The codes are of the NVM Express Base Specification 2.0, figure 98: unrecovered read error,
+/// access denied.
+fn of_nvme(message: &str) -> Option<(String, LogKind)> {
+    let (name, what) = message.split_once(": ").filter(|(name, _)| is_drive(name))?;
+    let (_, status) = what.split_once(" @ LBA ")?;
+    let kind = match status {
+        _ if status.contains("(sct 0x2 / sc 0x81)") => LogKind::MediumSense,
+        _ if status.contains("(sct 0x2 / sc 0x86)") => LogKind::AccessDenied,
+        _ => return None,
+    };
+    Some((name.to_owned(), kind))
+}
+
+/// Raspberry Pi (`drivers/hwmon/raspberrypi-hwmon.c` and its firmware's driver): `Under-voltage detected! (0x00050005)`, `hwmon hwmon1:
+/// Undervoltage detected!`.
+fn of_board(message: &str) -> Option<(String, LogKind)> {
+    let is_low = message.contains("nder-voltage detected!") || message.contains("Undervoltage detected!");
+    is_low.then(|| ("board".to_owned(), LogKind::UnderVoltage))
 }
 
 /// NVMe over a network (`drivers/nvme/host/tcp.c`, `rdma.c`, `fabrics.c`, `multipath.c`): `nvme nvme0: queue 2: timeout request 0xe
@@ -229,7 +292,17 @@ mod tests {
         for (message, device, kind) in [
             ("ata1: COMRESET failed (errno=-16)", "ata1", LogKind::SataNoAnswer),
             ("ata2.00: failed command: READ FPDMA QUEUED", "ata2", LogKind::SataCommandFailed),
-            ("mmc0: reducing overclock due to errors", "mmc0", LogKind::DriveError),
+            ("mmc0: reducing overclock due to errors", "mmc0", LogKind::TransferError),
+            ("mmc1: error -110 whilst initialising SD card", "mmc1", LogKind::ProbeFailed),
+            ("mmc_host mmc1: Timeout sending command (cmd 0x200000 arg 0x0 status 0x80200000)", "mmc1", LogKind::CommandFailed),
+            ("ata3.00: error: { UNC }", "ata3", LogKind::MediumSense),
+            ("ata1: SError: { UnrecovData Proto 10B8B BadCRC TrStaTrns }", "ata1", LogKind::TransferError),
+            (
+                "nvme0n1: I/O Cmd(0x2) @ LBA 0, 8 blocks, I/O Error (sct 0x2 / sc 0x86) DNR",
+                "nvme0n1",
+                LogKind::AccessDenied,
+            ),
+            ("Under-voltage detected! (0x00050005)", "board", LogKind::UnderVoltage),
             ("mmc1: Timeout waiting for hardware interrupt.", "mmc1", LogKind::CommandFailed),
             ("mmcblk0: timed out sending r/w cmd command", "mmcblk0", LogKind::CommandFailed),
             ("ata1.00: failed to IDENTIFY (I/O error, err_mask=0x40)", "ata1", LogKind::SataCommandFailed),
@@ -256,8 +329,8 @@ mod tests {
                 "nvme0n1",
                 LogKind::DriveError,
             ),
-            ("critical medium error, dev sdc, sector 16", "sdc", LogKind::DriveError),
-            ("Buffer I/O error on dev sdc1, logical block 0, async page read", "sdc1", LogKind::DriveError),
+            ("critical medium error, dev sdc, sector 16", "sdc", LogKind::MediumError),
+            ("Buffer I/O error on dev sdc1, logical block 0, async page read", "sdc1", LogKind::BufferError),
             ("(da8:mps0:0:8:0): Error 5, Retries exhausted", "da8", LogKind::DriveError),
             (
                 "(ada3:ahcich5:0:0:0): CAM status: Uncorrectable parity/CRC error",

@@ -40,6 +40,8 @@ struct Boot {
     freebsd: freebsd::Disks,
     arrays: BTreeMap<String, MdArray>,
     usb: usb::Hosts,
+    /// Whether the line above took back a command of a disk that it did not name.
+    is_aborting: bool,
     /// Whether any message was understood.
     is_known: bool,
     /// Whether it is the kernel that writes a crash dump (`elfcorehdr=`, kernel Documentation/admin-guide/kdump): it has a small
@@ -75,11 +77,17 @@ impl Boot {
         pci::finish(&mut self);
         link::finish_aer(&mut self);
         usb::finish(&mut self);
+        let names = ata::names(&self);
         ata::finish(&mut self);
         drives::finish_mmc(&mut self);
         drives::finish_md(&mut self);
         freebsd::finish(&mut self);
-        self.machine.log = self.log.into_events();
+        // A disk may have been named only behind what was said of its address.
+        self.machine.log = EventLog::merged(self.log.into_events().into_iter().map(|mut event| {
+            let name = event.device.as_ref().and_then(|at| names.get(at)).cloned();
+            event.device = name.or(event.device);
+            event
+        }));
         self.machine
     }
 }
@@ -252,7 +260,7 @@ fn of_kmsg(message: &str) -> bool {
 fn starts_message(line: &str) -> bool {
     let Some((first, rest)) = line.split_once(' ') else { return false };
     match first {
-        "DMI:" | "Linux" | "md:" | "CIFS:" | "blk_update_request:" | "print_req_error:" => true,
+        "DMI:" | "Linux" | "md:" | "CIFS:" | "mptscsih:" | "blk_update_request:" | "print_req_error:" => true,
         "I/O" => rest.starts_with("error, dev "),
         "Buffer" => rest.starts_with("I/O error on "),
         "EXT4-fs" => rest.starts_with("error (device "),
@@ -260,11 +268,12 @@ fn starts_message(line: &str) -> bool {
         "XFS" => rest.starts_with('('),
         "nfs:" => rest.starts_with("server "),
         "INFO:" => rest.starts_with("task "),
+        "Under-voltage" => rest.starts_with("detected!"),
         _ if freebsd::starts_message(line) => true,
         _ if first.ends_with(':') => {
             let name = first.trim_end_matches(':');
             name.starts_with("md/")
-                || (["ata", "mmc", "mpt2sas_cm", "mpt3sas_cm"].iter().any(|start| name.starts_with(start))
+                || (["ata", "mmc", "nvme", "mpt2sas_cm", "mpt3sas_cm"].iter().any(|start| name.starts_with(start))
                     && name.ends_with(|c: char| c.is_ascii_digit()))
         }
         _ => names_device(rest) || device_of(line).is_some(),

@@ -53,12 +53,13 @@ fn ethtool_tells_what_both_ends_could_do() {
     let card = machine(
         "Settings for enp3s0:\n\tSupported link modes:   10baseT/Half 10baseT/Full\n\t                        100baseT/Half 100baseT/Full\n\
          \t                        1000baseT/Full\n\tSupports auto-negotiation: Yes\n\
+         \tAdvertised link modes:  10baseT/Half 10baseT/Full\n\t                        **100baseT/Full**\n\
          \tLink partner advertised link modes:  10baseT/Half 10baseT/Full\n\t                                     100baseT/Full\n\
          \tSpeed: 100Mb/s\n\tDuplex: Full\n",
     );
     let nic = &card.nics["enp3s0"];
-    let told = [&nic.speed, &nic.most_speed, &nic.partner_speed].map(|fact| fact.get());
-    assert_eq!(told, [100.0, 1000.0, 100.0].map(|mbit| Some(BitsPerSec::from_mbit(mbit))));
+    let told = [&nic.speed, &nic.most_speed, &nic.offered_speed, &nic.partner_speed].map(|fact| fact.get());
+    assert_eq!(told, [100.0, 1000.0, 100.0, 100.0].map(|mbit| Some(BitsPerSec::from_mbit(mbit))));
     assert_eq!(nic.is_slow(), Some((BitsPerSec::from_mbit(100.0), BitsPerSec::from_mbit(1000.0))));
 }
 

@@ -187,6 +187,15 @@ pub(super) fn is_sum_of(group: &Side, jobs: &[&Side]) -> bool {
     !jobs.is_empty() && (of_bytes || near(group.bytes_per_second.get(), rates))
 }
 
+/// Whether the sum of a group is clearly more than these jobs moved, by bytes and by rate.
+pub(super) fn is_more_than(group: &Side, jobs: &[&Side]) -> bool {
+    const CLEARLY: f64 = 1.2;
+    let rates: f64 = jobs.iter().map(|side| side.bytes_per_second.get()).sum();
+    let bytes: Option<f64> = jobs.iter().map(|side| side.bytes.map(Bytes::as_f64)).sum();
+    let is_more = group.bytes.zip(bytes).is_some_and(|(group, jobs)| group.as_f64() > CLEARLY * jobs);
+    is_more && group.bytes_per_second.get() > CLEARLY * rates
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

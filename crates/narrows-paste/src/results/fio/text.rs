@@ -201,6 +201,8 @@ impl FioTextReader<'_> {
         // Below the end of a text that was cut may stand the sums of a run whose own beginning was.
         let mut times = sides.iter().filter_map(|side| side.elapsed_ns).peekable();
         let is_foreign = times.peek().is_some() && !times.any(|time| rates::is_in_group(line, time));
+        // Of jobs that were left out nothing but the sum is told.
+        let is_foreign = is_foreign || !sides.is_empty() && rates::is_more_than(&rate.side, &sides);
         if !sides.is_empty() && !is_foreign && (!self.in_part || is_sum()) {
             return;
         }
