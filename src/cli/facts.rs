@@ -12,7 +12,7 @@ use narrows_model::path::file::{Document, MOST_BYTES};
 use narrows_paste::capture;
 use narrows_paste::capture::foreign::{self, Refusal};
 use narrows_paste::capture::input::InputError;
-use narrows_paste::not_read;
+use narrows_paste::{not_read, results};
 use narrows_report::text::reply;
 
 /// The machine we run on, or the one that `from` holds: a record, texts, or both; `-` is `stdin`. In a text nothing may be
@@ -88,15 +88,32 @@ pub(super) fn unread(files: &[PathBuf], facts: &Facts) -> Option<Failure> {
         "-" => WHOLE.to_owned(),
         _ => {
             let file = narrows_base::shell::word(file);
-            format!("{WHOLE}; `narrows {file} --reply` writes what to ask, `narrows --path {file}` shows the path to the file")
+            format!(
+                "{WHOLE}; `narrows {file} --reply` writes what to ask, `narrows --path {file}` shows the path to the file"
+            )
         }
     };
-    let name = files.first()?.display().to_string();
-    if let Some(first) = facts.seen.unread.first() {
+    let file = files.first()?;
+    let (name, text) = (file.display().to_string(), text_of(file));
+    if let Some(first) = facts.seen.unread.first().filter(|_| name == "-" || is_pasted(file, &text)) {
         return Some(Failure::new(first.clone()).hint(hint(&name)));
     }
-    let tool = not_read::tool(&text_of(files.first()?))?;
-    Some(Failure::new(format!("`{name}` holds what {tool} prints, of which narrows reads nothing")).hint(hint(&name)))
+    let tool = not_read::tool(&text)?;
+    Some(
+        Failure::new(format!("`{name}` holds what {tool} prints, of which narrows reads nothing"))
+            .hint(hint(&name)),
+    )
+}
+
+/// Whether a text that has such lines is a paste: not the source of a program that quotes them, nor a page in which one occurs.
+fn is_pasted(file: &Path, text: &str) -> bool {
+    const SOURCES: [&str; 12] = ["rs", "py", "sh", "pl", "rb", "js", "go", "c", "h", "cc", "cpp", "java"];
+    /// Of so many lines one is of a tool.
+    const FEW: usize = 30;
+    let is_source = file.extension().is_some_and(|ending| SOURCES.iter().any(|source| ending == *source));
+    let unread = results::unread(&results::Page { name: "", body: text }, &[]);
+    let count: usize = unread.iter().map(|one| one.lines.len()).sum();
+    !is_source && count * FEW >= text.lines().count()
 }
 
 /// The text of a file, where it is not too long to be a question.

@@ -28,7 +28,9 @@ pub fn read(text: &Text) -> Part {
         if let Some((device, errors)) = counted(line) {
             part.kind = Some("btrfs device stats");
             count(device, errors, number);
-        } else if let Some(rest) = line.strip_prefix("Scrub device /dev/").or_else(|| line.strip_prefix("scrub device /dev/")) {
+        } else if let Some(rest) =
+            line.strip_prefix("Scrub device /dev/").or_else(|| line.strip_prefix("scrub device /dev/"))
+        {
             device = rest.split(' ').next().unwrap_or_default();
         } else if let Some(errors) = line.strip_prefix("Error summary:") {
             part.kind = part.kind.or(Some("btrfs scrub"));
@@ -66,14 +68,17 @@ mod tests {
 
     #[test]
     fn what_is_not_zero_is_an_event_of_its_device() {
-        let text = "[/dev/sdf2].write_io_errs   0\n[/dev/sdf2].corruption_errs 11\n[/dev/sdf2].generation_errs 1\n";
+        let text =
+            "[/dev/sdf2].write_io_errs   0\n[/dev/sdf2].corruption_errs 11\n[/dev/sdf2].generation_errs 1\n";
         let part = read(&Text::new("stats.txt", text.as_bytes()));
-        let events: Vec<_> = part.machine.log.iter().map(|event| (event.device.as_deref(), event.count)).collect();
+        let events: Vec<_> =
+            part.machine.log.iter().map(|event| (event.device.as_deref(), event.count)).collect();
         assert_eq!((part.kind, events), (Some("btrfs device stats"), vec![(Some("sdf2"), 12)]));
         let scrub = "Scrub device /dev/dm-14 (id 8) history\nError summary:    csum=5\n  Corrected:      5\n  Uncorrectable:  0\n\n\
             Scrub device /dev/dm-15 (id 9) history\nError summary:    csum=11\n  Uncorrectable:  11\n";
         let part = read(&Text::new("scrub.txt", scrub.as_bytes()));
-        let events: Vec<_> = part.machine.log.iter().map(|event| (event.device.as_deref(), event.count)).collect();
+        let events: Vec<_> =
+            part.machine.log.iter().map(|event| (event.device.as_deref(), event.count)).collect();
         assert_eq!((part.kind, events), (Some("btrfs scrub"), vec![(Some("dm-15"), 11)]));
         assert_eq!(read(&Text::new("x", b"[/dev/sdf2].speed 3\n[a].read_io_errs 3\n")).kind, None);
     }

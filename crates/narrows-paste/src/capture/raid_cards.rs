@@ -53,7 +53,9 @@ pub fn read(text: &Text) -> Part {
             "Battery Replacement required" => {
                 ("MegaCli", (value == "Yes").then_some("its battery must be replaced"))
             }
-            "Write-cache mode" => ("arcconf", value.starts_with("Disabled").then_some("its write cache is off")),
+            "Write-cache mode" => {
+                ("arcconf", value.starts_with("Disabled").then_some("its write cache is off"))
+            }
             _ => continue,
         };
         part.kind = part.kind.or(Some(kind));
@@ -87,7 +89,9 @@ mod tests {
         let lack = Some("it has no cache memory".to_owned());
         assert_eq!(told(&format!("{head}False\n")), (Some("ssacli"), vec![(model.clone(), lack)]));
         assert_eq!(told(&format!("{head}True\n")), (Some("ssacli"), vec![(model.clone(), None)]));
-        let without = format!("{head}True\n   Battery/Capacitor Status: Failed (Replace Batteries)\n   No-Battery Write Cache: Enabled\n");
+        let without = format!(
+            "{head}True\n   Battery/Capacitor Status: Failed (Replace Batteries)\n   No-Battery Write Cache: Enabled\n"
+        );
         assert_eq!(told(&without), (Some("ssacli"), vec![(model, None)]));
         let fell = "Default Cache Policy: WriteBack, ReadAheadNone, Cached, No Write Cache if Bad BBU\n\
             Current Cache Policy: WriteThrough, ReadAheadNone, Cached, No Write Cache if Bad BBU\n";

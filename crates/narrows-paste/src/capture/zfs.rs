@@ -63,7 +63,9 @@ fn read_status(text: &Text) -> Vec<ZfsPool> {
             continue;
         }
         // Somebody left out what stands above; the first row names the pool.
-        if pools.is_empty() && (is_status_head(trimmed) || ["state: ", "scan: "].iter().any(|key| trimmed.starts_with(key))) {
+        if pools.is_empty()
+            && (is_status_head(trimmed) || ["state: ", "scan: "].iter().any(|key| trimmed.starts_with(key)))
+        {
             pools.push(StatusPool::default());
         }
         if let Some(open) = pools.last_mut() {
@@ -103,7 +105,8 @@ impl StatusPool {
             if let Some(what) = trimmed.strip_prefix("errors: ") {
                 let is_lost = what.starts_with("Permanent errors") || what.contains(" data errors");
                 let source = text.source(number);
-                self.pool.lost = if is_lost { Fact::known(what.to_owned(), source) } else { Fact::absent(source) };
+                self.pool.lost =
+                    if is_lost { Fact::known(what.to_owned(), source) } else { Fact::absent(source) };
             }
         } else if trimmed.starts_with("NAME") && trimmed.contains("STATE") {
             self.indent = Some(status_indent(line));

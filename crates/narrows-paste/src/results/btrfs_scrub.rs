@@ -26,8 +26,9 @@ pub(super) fn read(page: &Page<'_>) -> Vec<Imported> {
 }
 
 fn is_head(line: &str) -> bool {
-    let is_device = ["scrub device ", "Scrub device ", "scrub done for "].iter().any(|head| line.starts_with(head))
-        && line.contains(['/', '-']);
+    let is_device =
+        ["scrub device ", "Scrub device ", "scrub done for "].iter().any(|head| line.starts_with(head))
+            && line.contains(['/', '-']);
     is_device || line.starts_with("UUID:") || line.starts_with("scrub status for ")
 }
 
@@ -87,7 +88,8 @@ impl ScrubRun {
             result.derived.extend(contradiction(name, rate, &[1.0], amount, time));
         }
         // Blocks whose checksums are wrong were read all the same: what is wrong with them the readers of captures say.
-        let of_reads = self.errors.filter(|errors| errors.contains("read=") || errors.contains("read errors"));
+        let of_reads =
+            self.errors.filter(|errors| errors.contains("read=") || errors.contains("read errors"));
         result.failures.extend(of_reads.map(|errors| format!("scrub errors: {errors}")));
         let bytes = self.amount.and_then(|amount| to_bytes(amount.value()));
         let work = Work {

@@ -86,7 +86,8 @@ fn rclone(line: &str) -> Option<Bytes> {
     let (amount, unit) = leading(rest)?;
     let unit = unit.trim_start().split([' ', '/', ',', '(']).next()?;
     let is_size = rest.contains("/s") && !unit.is_empty();
-    to_bytes(amount * factor(unit.trim_end_matches("Bytes"), Base::Binary)).filter(|bytes| is_size && bytes.get() > 0)
+    to_bytes(amount * factor(unit.trim_end_matches("Bytes"), Base::Binary))
+        .filter(|bytes| is_size && bytes.get() > 0)
 }
 
 /// `1h2m3.4s`, `58.8s`, in seconds.
@@ -275,7 +276,9 @@ mod tests {
             found[0].measurements[1].write.as_ref().expect("writes").bytes_per_second.get()
         };
         let at = |amount: &str, elapsed: &str| {
-            format!("Transferred:   \t   {amount}\nChecks:                 0 / 0, -\nTransferred:          635 / 635, 100%\nElapsed time:       {elapsed}\n")
+            format!(
+                "Transferred:   \t   {amount}\nChecks:                 0 / 0, -\nTransferred:          635 / 635, 100%\nElapsed time:       {elapsed}\n"
+            )
         };
         let begun = at("12.5 GiB / 46.851 GiB, 26%, 701.2 MiB/s, ETA 50s", "18.0s");
         let done = at("46.851 GiB / 46.851 GiB, 100%, 740.711 MiB/s, ETA 0s", "1m5.0s");
@@ -287,7 +290,10 @@ mod tests {
         assert!((rate(&old) / (84.996 * 1_048_576.0 / 21.8) - 1.0).abs() < 1e-6);
         let scp = of("big.iso                 100% 6620MB   7.9MB/s   13:58\n");
         assert!((rate(&scp) / (6620.0 * 1_048_576.0 / 838.0) - 1.0).abs() < 1e-6);
-        assert!(of("big.iso  7%  464MB   7.9MB/s   11:47 ETA\nElapsed time: 3s\nTransferred: 9 / 292, 3%\n").is_empty());
+        assert!(
+            of("big.iso  7%  464MB   7.9MB/s   11:47 ETA\nElapsed time: 3s\nTransferred: 9 / 292, 3%\n")
+                .is_empty()
+        );
     }
 
     #[test]

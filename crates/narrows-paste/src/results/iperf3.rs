@@ -389,9 +389,14 @@ mod tests {
         let text = "[  5]   0.00-1.00   sec  10.6 MBytes  88.7 Mbits/sec\n[  5]   0.00-3.04   sec  0.00 Bytes  0.00 bits/sec\n\
             [  5]   0.00-3.04   sec   34 MBytes  94.2 Mbits/sec\n";
         let found = read(&Page { name: "x", body: text });
-        let rate = |result: &Imported| result.measurements[0].network.as_ref().map(|side| side.bytes_per_second.get());
+        let rate = |result: &Imported| {
+            result.measurements[0].network.as_ref().map(|side| side.bytes_per_second.get())
+        };
         assert_eq!(found.iter().map(rate).collect::<Vec<_>>(), [Some(94.2e6 / 8.0)]);
-        assert!(read(&Page { name: "x", body: "[  5]   0.00-11.30  sec  0.00 Bytes  0.00 bits/sec\n" }).is_empty());
+        assert!(
+            read(&Page { name: "x", body: "[  5]   0.00-11.30  sec  0.00 Bytes  0.00 bits/sec\n" })
+                .is_empty()
+        );
     }
 
     fn of(body: &str) -> Vec<Imported> {

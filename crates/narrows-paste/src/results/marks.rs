@@ -220,7 +220,8 @@ pub(super) fn read_table(page: &Page<'_>) -> Vec<Imported> {
         let column = |word: &str| cells.iter().position(|cell| cell.to_lowercase().starts_with(word));
         if let Some((read, write)) = column("read").zip(column("write")) {
             (columns, is_begun) = (Some([read, write]), false);
-        } else if let (Some(columns), Some(work)) = (columns, cells.first().and_then(|cell| cell_test(cell))) {
+        } else if let (Some(columns), Some(work)) = (columns, cells.first().and_then(|cell| cell_test(cell)))
+        {
             let rate = |at: usize| {
                 let number = number_alone(cells.get(at)?).filter(|number| *number > 0.0)?;
                 Some(Side::at(BytesPerSec::new(number * 1e6)))

@@ -145,7 +145,8 @@ impl SysbenchRun {
     /// Takes what its reports say in the place of a summary that is missing.
     fn mean_of_reports(&mut self) -> Option<()> {
         let count = self.reports.len();
-        let mean = |at: usize| self.reports.iter().filter_map(|report| report.get(at)).sum::<f64>() / count as f64;
+        let mean =
+            |at: usize| self.reports.iter().filter_map(|report| report.get(at)).sum::<f64>() / count as f64;
         let [reads, writes, syncs] = [0, 1, 2].map(mean);
         let block = self.work.block_size.filter(|block| block.get() > 0)?.as_f64();
         for (rate, mean) in [(&mut self.reads, reads), (&mut self.writes, writes)] {

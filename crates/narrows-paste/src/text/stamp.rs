@@ -44,6 +44,9 @@ fn is_bracketed_stamp(stamp: &str) -> bool {
         Some((before, delta)) => (before, delta.trim_end().ends_with('>')),
         None => (stamp, false),
     };
+    // Vendors' kernels put the processor behind the time: `8.888999@0`.
+    let stamp =
+        stamp.split_once('@').filter(|(_, number)| is_digits(number.trim())).map_or(stamp, |(time, _)| time);
     let stamp = stamp.trim();
     let is_caller = stamp.strip_prefix(['T', 'C']).is_some_and(is_digits);
     is_caller
@@ -272,6 +275,7 @@ mod tests {
             "[    1.234567] usb 2-1: x",
             "[    1.234567][    T1] usb 2-1: x",
             "[  T312] usb 2-1: x",
+            "[    8.888999@0] usb 2-1: x",
             "[Fri Jan  3 19:15:47 2025] usb 2-1: x",
             "<6>[    1.234567] usb 2-1: x",
             "<6>usb 2-1: x",

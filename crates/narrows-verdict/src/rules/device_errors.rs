@@ -33,7 +33,8 @@ pub(super) fn check(context: &Context<'_>) -> Vec<Finding> {
         }
     }
     let is_aborted = |event: &LogEvent| event.kind == LogKind::CommandAborted;
-    let names_aborted = of.iter().any(|(drive, events)| !drive.starts_with("adapter ") && events.iter().any(is_aborted));
+    let names_aborted =
+        of.iter().any(|(drive, events)| !drive.starts_with("adapter ") && events.iter().any(is_aborted));
     for (drive, events) in &mut of {
         leave_out_repeated(events);
         // The adapter took back what its disk did not end.
@@ -224,7 +225,12 @@ fn of_pool(pool: &ZfsPool) -> Option<Finding> {
     };
     let counted = match errs.first() {
         Some(first) => Some(format!("counts errors of {}: {}{more}", first.name, words(first.errors))),
-        None => pool.errors.value().map(|errors| words(*errors)).filter(|words| !words.is_empty()).map(|words| format!("counts errors: {words}")),
+        None => pool
+            .errors
+            .value()
+            .map(|errors| words(*errors))
+            .filter(|words| !words.is_empty())
+            .map(|words| format!("counts errors: {words}")),
     };
     let lost = pool.lost.value().map(|_| "has lost data that no copy could repair".to_owned());
     let told: Vec<String> = counted.into_iter().chain(lost).collect();
@@ -272,7 +278,11 @@ fn in_words(event: &LogEvent) -> Option<String> {
         LogKind::UsbReset => times("it was reset"),
         LogKind::UsbNoAnswer => times("it did not answer while it was set up"),
         LogKind::CommandAborted => {
-            format!("{} did not end in time and {} taken back", number("command"), if count == 1 { "was" } else { "were" })
+            format!(
+                "{} did not end in time and {} taken back",
+                number("command"),
+                if count == 1 { "was" } else { "were" }
+            )
         }
         LogKind::TransferError => "transfers to it came with errors".to_owned(),
         LogKind::DriveError | LogKind::BufferError => number("I/O error"),
@@ -343,7 +353,8 @@ fn only_disk(machine: &Machine) -> Option<String> {
     let ports = machine.log.iter().filter(|event| in_words(event).is_some());
     let mut ports = ports.filter_map(|event| event.device.as_deref()).filter(|name| name.starts_with("ata"));
     let first = ports.next()?;
-    let known = machine.block.values().filter(|block| block.partition_of.is_none()).map(|block| block.name.as_str());
+    let known =
+        machine.block.values().filter(|block| block.partition_of.is_none()).map(|block| block.name.as_str());
     let told = machine.log.iter().filter_map(|event| event.device.as_deref()).map(whole);
     let disks: BTreeSet<&str> = known.chain(told).filter(|name| name.starts_with("sd")).collect();
     let only = *disks.first().filter(|_| disks.len() == 1)?;
@@ -450,7 +461,7 @@ fn advice(drive: &str, events: &[LogEvent]) -> String {
                 firmware, or `sedutil-cli`)."
             .to_owned();
     }
-    let device = if drive.starts_with("ata") { "DEVICE" } else { drive };
+    let device = if drive.starts_with("ata") || drive.contains(' ') { "DEVICE" } else { drive };
     let is_virtual = drive.starts_with("vd") || drive.starts_with("xvd");
     if !is_virtual && (has(&LogKind::MediumError) || has(&LogKind::MediumSense)) {
         return format!(
@@ -477,7 +488,11 @@ fn advice(drive: &str, events: &[LogEvent]) -> String {
             .to_owned();
     }
     if drive.starts_with("mmc") {
-        let clock = if has(&LogKind::TransferError) { "take back an overclock of the card's clock, and " } else { "" };
+        let clock = if has(&LogKind::TransferError) {
+            "take back an overclock of the card's clock, and "
+        } else {
+            ""
+        };
         return format!(
             "Save what matters, {clock}try another card; an eMMC is soldered and cannot be replaced alone."
         );
@@ -628,9 +643,15 @@ mod tests {
         assert_eq!(told([701, 0, 2]).as_deref(), Some(said));
         assert_eq!(told([0; 3]), None);
         let lost = Fact::known("Permanent errors have been detected".to_owned(), "zpool.txt:9");
-        let pool = ZfsPool { name: "big".into(), errors: Fact::known([0, 169, 0], "zpool.txt:5"), lost, ..ZfsPool::default() };
+        let pool = ZfsPool {
+            name: "big".into(),
+            errors: Fact::known([0, 169, 0], "zpool.txt:5"),
+            lost,
+            ..ZfsPool::default()
+        };
         let found = Sketch::of("/dev/sda").on(|machine| machine.zfs.push(pool)).finding(Code::DeviceErrors);
-        let said = "The ZFS pool big counts errors: 169 writes failed, and has lost data that no copy could repair.";
+        let said =
+            "The ZFS pool big counts errors: 169 writes failed, and has lost data that no copy could repair.";
         assert_eq!(found.map(|finding| finding.summary).as_deref(), Some(said));
     }
 
@@ -654,11 +675,19 @@ mod tests {
             ("sde", LogKind::BufferError),
             ("ata7", LogKind::SataCommandFailed),
         ]);
-        assert!(summary.contains("errors of sde: ") && summary.contains("could not read its medium once"), "{summary}");
+        assert!(
+            summary.contains("errors of sde: ") && summary.contains("could not read its medium once"),
+            "{summary}"
+        );
         assert!(!summary.contains("I/O error") && advice.contains("replace the drive"), "{summary} {advice}");
-        let (summary, advice) = told(&[("nvme0n1", LogKind::AccessDenied), ("nvme0n1", LogKind::MediumError)]);
-        assert!(summary.ends_with("nvme0: it refused access once.") && advice.contains("locked"), "{summary}");
-        let (summary, _) = told(&[("adapter ioc1", LogKind::CommandAborted), ("sdq", LogKind::CommandAborted)]);
+        let (summary, advice) =
+            told(&[("nvme0n1", LogKind::AccessDenied), ("nvme0n1", LogKind::MediumError)]);
+        assert!(
+            summary.ends_with("nvme0: it refused access once.") && advice.contains("locked"),
+            "{summary}"
+        );
+        let (summary, _) =
+            told(&[("adapter ioc1", LogKind::CommandAborted), ("sdq", LogKind::CommandAborted)]);
         assert!(summary.contains("sdq: 1 command did not end in time and was taken back"), "{summary}");
     }
 

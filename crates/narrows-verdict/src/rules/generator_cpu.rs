@@ -98,14 +98,22 @@ fn full_threads(case: &result::Case<'_>) -> Option<Finding> {
     };
     let measured = case.result.measurements.iter().find(|one| one.cpu.is_some_and(|cpu| cpu.total() >= full));
     let (measured, cpu) = measured.and_then(|one| Some((one, one.cpu?)))?;
+    let label =
+        Some(&measured.work.label).filter(|label| !label.is_empty() && case.result.measurements.len() > 1);
+    let during = label.map(|label| format!(" in `{label}`")).unwrap_or_default();
     let summary = format!(
-        "The tool's own threads used {} of a processor core each: the rate is a floor of what the storage can do",
+        "The tool's own threads used {} of a processor core each{during}: the rate is a floor of what the storage can do",
         human::percent(cpu.total())
     );
+    let share = |name: &str, part: f64| case.evidence(measured, name, human::percent(part));
+    let shares = match case.result.tool {
+        // It prints one number.
+        Tool::Bonnie => vec![share("processor time", cpu.total())],
+        _ => vec![share("user time", cpu.user), share("kernel time", cpu.system)],
+    };
     Some(
         case.finding(Code::GeneratorCpu, Severity::Limit, summary)
-            .seen("user time", human::percent(cpu.user), case.source(measured))
-            .seen("kernel time", human::percent(cpu.system), case.source(measured))
+            .with_evidence(shares)
             .not_so_when("more jobs do not raise the rate")
             .advise("spread the load over more jobs, or use io_uring: `narrows measure TARGET --as sweep`"),
     )

@@ -411,7 +411,10 @@ mod tests {
             assert_eq!(found, Some(severity), "{speed} of {most}, {partner:?}");
         }
         let (_, summary) = told(100.0, 2500.0, Some(1000.0)).expect("found");
-        assert_eq!(summary, "The interface eth0 runs at 100 Mbit/s and can do 1 Gbit/s, as the other end could.");
+        assert_eq!(
+            summary,
+            "The interface eth0 runs at 100 Mbit/s and can do 1 Gbit/s, as the other end could."
+        );
         let (_, summary) = told(100.0, 1000.0, Some(100.0)).expect("found");
         assert_eq!(
             summary,

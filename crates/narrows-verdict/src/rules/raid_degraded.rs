@@ -21,7 +21,9 @@ pub(super) fn check(judged: &Judged<'_>, _: usize, hop: &Hop) -> Option<Finding>
     let bad: Vec<&str> = bad_members(raid).collect();
     let effect = match copies {
         Some(copies) => format!("; {copies} copies are left"),
-        None if !bad.is_empty() && bad.len() == raid.md.members.len() => "; what is left reports errors".to_owned(),
+        None if !bad.is_empty() && bad.len() == raid.md.members.len() => {
+            "; what is left reports errors".to_owned()
+        }
         None => effect(raid).to_owned(),
     };
     let named = if bad.is_empty() { String::new() } else { format!(" ({} failed)", bad.join(", ")) };
@@ -86,7 +88,9 @@ pub(super) fn check_pools(context: &Context<'_>) -> Vec<Finding> {
     pools
         .map(|pool| {
             let source = pool.state.source().as_str();
-            let named = |device: &ZfsDevice| Evidence::new(format!("state of {}", device.name), &device.state, source);
+            let named = |device: &ZfsDevice| {
+                Evidence::new(format!("state of {}", device.name), &device.state, source)
+            };
             let broken = broken(pool).map(named);
             let state = pool.state.value().map_or("ONLINE", String::as_str);
             let summary = pool_summary(pool, state);
@@ -314,7 +318,9 @@ mod tests {
             ZfsPool { name: "tank".to_owned(), state, vdevs: vec![vdev], ..ZfsPool::default() }
         };
         let of = |state: &str, role: &str| {
-            Sketch::of("/tank").on(|machine| machine.zfs = vec![pool(state, role)]).finding(Code::RaidDegraded)
+            Sketch::of("/tank")
+                .on(|machine| machine.zfs = vec![pool(state, role)])
+                .finding(Code::RaidDegraded)
         };
         assert_eq!(of("ONLINE", "cache"), None);
         let judged = |state: &str| of(state, "data");

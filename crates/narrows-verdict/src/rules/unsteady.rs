@@ -333,7 +333,8 @@ pub(super) fn slc_exhausted(case: &result::Case<'_>) -> Option<Finding> {
     let mut writes = case.runs().filter(|run| run.op == Op::Write);
     let (first, last, log) = writes.find_map(|run| {
         let ([first, .., last], log) = run.window_means()?;
-        (first > 0.0 && last <= SLC_STEP * first).then(|| (BytesPerSec::new(first), BytesPerSec::new(last), log))
+        (first > 0.0 && last <= SLC_STEP * first)
+            .then(|| (BytesPerSec::new(first), BytesPerSec::new(last), log))
     })?;
     let summary = format!("Writes began with {first} and ended with {last}: a fast cache ran out");
     Some(

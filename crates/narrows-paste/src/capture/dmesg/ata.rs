@@ -164,9 +164,10 @@ fn parse_size(what: &str) -> Option<Bytes> {
     count.parse::<u64>().ok()?.checked_mul(block.trim().parse().ok()?).map(Bytes::new)
 }
 
-/// The names of disks by their SCSI address.
+/// The names of disks by what they are called where only their address is told.
 pub(super) fn names(boot: &Boot) -> BTreeMap<String, String> {
-    boot.disks.disks.iter().filter_map(|(at, disk)| Some((at.clone(), disk.name.clone()?))).collect()
+    let named = |(at, disk): (&String, &Disk)| Some((super::errors::unnamed(at), disk.name.clone()?));
+    boot.disks.disks.iter().filter_map(named).collect()
 }
 
 /// The disks of which the log tells the name and nothing else, as one that begins after the start does; card readers without a

@@ -13,6 +13,11 @@ pub(super) fn take(boot: &mut Boot, line: &LogLine<'_>) -> Option<()> {
     Some(())
 }
 
+/// A disk of which only the SCSI address is told.
+pub(super) fn unnamed(at: &str) -> String {
+    format!("SCSI disk {}", at.replace(':', "/"))
+}
+
 /// Commands of a SCSI disk that did not end in time (`drivers/message/fusion/mptscsih.c`, `scsi/mpt3sas/mpt3sas_scsih.c`,
 /// `scsi/megaraid/megaraid_sas_base.c`), and what it says of one that failed (`scsi/scsi_logging.c`): `sd 0:0:5:0: attempting task
 /// abort! …`, `sd 2:2:0:0: [sda] megasas: RESET cmd=28 retries=0`, `sd 6:0:7:0: [sdq] tag#3 Sense Key : Medium Error [current]`;
@@ -33,8 +38,8 @@ fn of_scsi(boot: &mut Boot, message: &str) -> Option<(String, LogKind)> {
         _ if what.contains("Sense Key : Hardware Error") => LogKind::DriveError,
         _ => return None,
     };
-    let name = fields(what, "[{}] {}").map_or(at, |[name, _]| name);
-    Some((name.to_owned(), kind))
+    let name = fields(what, "[{}] {}").map(|[name, _]| name.to_owned());
+    Some((name.unwrap_or_else(|| unnamed(at)), kind))
 }
 
 fn parse(message: &str) -> Option<(String, LogKind)> {
@@ -48,7 +53,9 @@ fn parse(message: &str) -> Option<(String, LogKind)> {
             }
             _ if what.starts_with("error: {") && what.contains(" UNC ") => LogKind::MediumSense,
             // The bits of SError that the link sets, not a drive that went (PHYRdyChg, DevExch).
-            _ if what.starts_with("SError: {") && [" BadCRC ", " 10B8B ", " Dispar "].iter().any(|bit| what.contains(bit)) => {
+            _ if what.starts_with("SError: {")
+                && [" BadCRC ", " 10B8B ", " Dispar "].iter().any(|bit| what.contains(bit)) =>
+            {
                 LogKind::TransferError
             }
             _ => return None,
@@ -90,7 +97,8 @@ fn parse(message: &str) -> Option<(String, LogKind)> {
         ("I/O error on dev ", LogKind::BufferError),
         ("I/O error on device ", LogKind::BufferError),
     ];
-    let (rest, kind) = words.into_iter().find_map(|(words, kind)| Some((message.split_once(words)?.1, kind)))?;
+    let (rest, kind) =
+        words.into_iter().find_map(|(words, kind)| Some((message.split_once(words)?.1, kind)))?;
     let name = rest.split([',', ' ']).next().filter(|name| is_drive(name))?;
     Some((name.to_owned(), kind))
 }
@@ -294,7 +302,11 @@ mod tests {
             ("ata2.00: failed command: READ FPDMA QUEUED", "ata2", LogKind::SataCommandFailed),
             ("mmc0: reducing overclock due to errors", "mmc0", LogKind::TransferError),
             ("mmc1: error -110 whilst initialising SD card", "mmc1", LogKind::ProbeFailed),
-            ("mmc_host mmc1: Timeout sending command (cmd 0x200000 arg 0x0 status 0x80200000)", "mmc1", LogKind::CommandFailed),
+            (
+                "mmc_host mmc1: Timeout sending command (cmd 0x200000 arg 0x0 status 0x80200000)",
+                "mmc1",
+                LogKind::CommandFailed,
+            ),
             ("ata3.00: error: { UNC }", "ata3", LogKind::MediumSense),
             ("ata1: SError: { UnrecovData Proto 10B8B BadCRC TrStaTrns }", "ata1", LogKind::TransferError),
             (

@@ -273,7 +273,9 @@ fn starts_message(line: &str) -> bool {
         _ if first.ends_with(':') => {
             let name = first.trim_end_matches(':');
             name.starts_with("md/")
-                || (["ata", "mmc", "nvme", "mpt2sas_cm", "mpt3sas_cm"].iter().any(|start| name.starts_with(start))
+                || (["ata", "mmc", "nvme", "mpt2sas_cm", "mpt3sas_cm"]
+                    .iter()
+                    .any(|start| name.starts_with(start))
                     && name.ends_with(|c: char| c.is_ascii_digit()))
         }
         _ => names_device(rest) || device_of(line).is_some(),

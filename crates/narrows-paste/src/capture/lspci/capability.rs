@@ -24,6 +24,8 @@ pub(super) struct LinkLines<'b> {
     pub(super) status: Option<&'b BlockRecord>,
     /// Link Control.
     pub(super) control: Option<&'b BlockRecord>,
+    /// Link Capabilities 2, which has all rates.
+    rates: Option<&'b BlockRecord>,
 }
 
 impl<'b> LinkLines<'b> {
@@ -44,6 +46,7 @@ impl<'b> LinkLines<'b> {
             capabilities: pick("LnkCap").or_else(|| old("Supported Speed")),
             status: pick("LnkSta").or_else(|| old("Speed")),
             control: pick("LnkCtl").or_else(|| old("ASPM")),
+            rates: pick("LnkCap2"),
         }
     }
 
@@ -64,6 +67,11 @@ impl<'b> LinkLines<'b> {
             if self.capabilities.is_none() {
                 let (speed, width) = (note_link(&record.text, "Speed "), note_link(&record.text, "Width "));
                 end.max_speed = implied(text, record, speed, &end.current_speed);
+                if let Some((most, line)) =
+                    self.rates.and_then(|rates| Some((fastest(&rates.text)?, rates.line)))
+                {
+                    end.max_speed = Fact::known(most, text.source(line));
+                }
                 end.max_width = implied(text, record, width, &end.current_width);
                 let said = |note| says_more(note).then(|| Source::new(text.source(record.line)));
                 end.downgraded = Downgraded { speed: said(speed), width: said(width) };
@@ -115,6 +123,11 @@ fn stated<T>(text: &Text, record: &BlockRecord, name: &str, parse: fn(&str) -> O
         }
         None => Fact::absent(text.source(record.line)),
     }
+}
+
+/// The last of `Supported Link Speeds: 2.5-8GT/s, Crosslink- …`.
+fn fastest(text: &str) -> Option<GtPerSec> {
+    speed_of(link_value(text, "Supported Link Speeds: ")?.rsplit('-').next()?)
 }
 
 /// The speed of Link Capabilities or Link Status.

@@ -376,3 +376,17 @@ fn ports_say_what_they_redirect() {
     assert!(matches!(&none, Fact::Absent { source } if !source.as_str().is_empty()), "{none:?}");
     assert_eq!(port("\tCapabilities: [40] Power Management version 3\n"), Fact::default());
 }
+
+#[test]
+fn a_link_whose_capabilities_were_left_out_has_the_fastest_of_its_rates() {
+    let part = read_words(
+        "01:00.0 Non-Volatile memory controller: Samsung Electronics Co Ltd NVMe SSD Controller\n\
+         \t\tLnkCtl:\tASPM Disabled; RCB 64 bytes, Disabled- CommClk+\n\
+         \t\tLnkSta:\tSpeed 5GT/s (downgraded), Width x1 (downgraded)\n\
+         \t\tLnkCap2: Supported Link Speeds: 2.5-8GT/s, Crosslink- Retimer- 2Retimers- DRS-\n",
+    );
+    let device = only(&part);
+    assert_eq!(ends(&device.link), [5000, 1, 8000, 0]);
+    // Only root sees the status of a link.
+    assert!(!matches!(device.express, Fact::Denied { .. }), "{:?}", device.express);
+}

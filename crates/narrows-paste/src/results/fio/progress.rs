@@ -28,6 +28,7 @@ pub(in crate::results) fn read(page: &Page<'_>) -> Vec<Imported> {
         let mut result = Imported::new(Tool::Fio, page.name, number);
         result.command = commands.last().map(str::to_owned);
         result.truncated = true;
+        result.notes.push("the rate of a moment: fio was not done".to_owned());
         result.measurements.push(measured);
         options::fill_of_command(&mut result);
         found.push(result);
@@ -45,7 +46,10 @@ fn of_line(number: usize, line: &str) -> Option<Measured> {
         let group = group.split(']').next().unwrap_or_default();
         for (at, key) in ["r=", "w="].into_iter().enumerate() {
             let figure = group.split(',').find_map(|part| part.trim().strip_prefix(key));
-            let (Some(figure), Some(rates), Some(iops)) = (figure, rates.get_mut(at), iops.get_mut(at)) else { continue };
+            let (Some(figure), Some(rates), Some(iops)) = (figure, rates.get_mut(at), iops.get_mut(at))
+            else {
+                continue;
+            };
             if group.ends_with("B/s") {
                 *rates = rate(figure, Base::Decimal).filter(|rate| rate.get() > 0.0);
             } else if let Some(text) = group.strip_suffix(" IOPS").map(|_| figure.trim_end_matches(" IOPS")) {
@@ -78,7 +82,15 @@ mod tests {
         assert_eq!(write.bytes_per_second.get(), 97.4 * 1_048_576.0);
         assert_eq!((write.iops.map(Iops::get), result.truncated), (Some(24_900.0), true));
         assert_eq!((one.work.queue_depth, one.work.direct), (Some(32), Some(true)));
-        assert!(read(&Page { name: "x", body: &format!("{body}  write: IOPS=24.9k, BW=97.4MiB/s\n") }).is_empty());
-        assert!(read(&Page { name: "x", body: "Jobs: 4 (f=4): [P(4)][0.0%][eta 01m:38s]\nJobs: 12 (full time)\n" }).is_empty());
+        assert!(
+            read(&Page { name: "x", body: &format!("{body}  write: IOPS=24.9k, BW=97.4MiB/s\n") }).is_empty()
+        );
+        assert!(
+            read(&Page {
+                name: "x",
+                body: "Jobs: 4 (f=4): [P(4)][0.0%][eta 01m:38s]\nJobs: 12 (full time)\n"
+            })
+            .is_empty()
+        );
     }
 }
