@@ -1,8 +1,9 @@
 //! A PCIe link with both its ends, whether its numbers mean anything, and what its device end is.
 
-use super::build::Published;
-use super::climb::{ClimbStep, ancestry};
-use super::{HopId, HopKind, HopSpec, LinkHop, LinkPort, slot};
+use super::build::Catalogued;
+use super::climb::ancestry;
+use super::graph::NewHop;
+use super::{HopSpec, LinkHop, LinkPort, slot};
 use narrows_base::fact::{Fact, Source};
 use narrows_base::units::{GtPerSec, Lanes};
 use narrows_machine::Machine;
@@ -12,11 +13,11 @@ use narrows_machine::pci::{End, PciAddress, PciDevice, PciId, PortType};
 
 /// The link above `device`, whose other end is `port`; `None` when there is none to see.
 pub(super) fn step(
-    machine: &Machine,
-    published: Published<'_>,
+    known: Catalogued<'_>,
     device: &PciDevice,
     port: Option<&PciDevice>,
-) -> Option<ClimbStep> {
+) -> Option<NewHop> {
+    let machine = known.machine;
     let first = first_function(machine, device, port);
     let is_integrated =
         first.express.value().is_some_and(|express| express.port == PortType::RootComplexIntegrated);
@@ -29,18 +30,17 @@ pub(super) fn step(
     if is_integrated || !is_shown {
         return None;
     }
-    let place = slot::find_slot(machine, published, first.address, port.map(|port| port.address));
+    let (slot, board_slot) = slot::find_slot(known, first.address, port.map(|port| port.address));
     let hop = LinkHop {
         drive: drive_behind(machine, first.address),
         device: end(first),
         port: port.map(|port| LinkPort { is_virtual: machine.is_virtual(), ..end(port) }),
-        slot: place.name,
-        board_slot: place.board,
+        slot,
+        board_slot,
         not_a_wire: not_a_wire(machine, first, port),
-        part: link_part(machine, published, first),
+        part: link_part(known, first),
     };
-    let id = HopId::new(HopKind::Link, first.address);
-    Some(ClimbStep { id, name: name(&hop), spec: HopSpec::Link(Box::new(hop)) })
+    Some(NewHop::new(first.address, name(&hop), HopSpec::Link(Box::new(hop))))
 }
 
 /// The only drive behind a function whose address no text tells.
@@ -346,9 +346,9 @@ fn is_named(device: &PciDevice, names: &[&str]) -> bool {
 }
 
 /// What the device end of the link of `device` is a part of.
-fn link_part(machine: &Machine, published: Published<'_>, device: &PciDevice) -> LinkPart {
-    let is_chipset = || device.is_bridge() && published.chipset(machine, device.address).is_some();
-    if listed(device, GRAPHICS_SWITCH) || device.is_bridge() && leads_to_graphics(machine, device) {
+fn link_part(known: Catalogued<'_>, device: &PciDevice) -> LinkPart {
+    let is_chipset = || device.is_bridge() && known.chipset_at(device.address).is_some();
+    if listed(device, GRAPHICS_SWITCH) || device.is_bridge() && leads_to_graphics(known.machine, device) {
         LinkPart::Graphics
     } else if listed(device, THUNDERBOLT) {
         LinkPart::Thunderbolt
@@ -393,7 +393,7 @@ mod tests {
 
     fn part_of(bus: u8, machine: &Machine) -> LinkPart {
         let device = machine.pci.values().find(|device| device.address.bus == bus).expect("a function");
-        link_part(machine, super::super::build::published(), device)
+        link_part(Catalogued::of(machine), device)
     }
 
     #[test]

@@ -7,8 +7,9 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::build::{self, Catalogued};
 use super::climb::{self, ancestry};
-use super::{Hop, HopSpec, Path, Target, build};
+use super::{Hop, HopSpec, Path, Target};
 use narrows_base::fact::{Fact, Source};
 use narrows_machine::Machine;
 use narrows_machine::block::BlockDevice;
@@ -189,11 +190,10 @@ fn target_of(machine: &Machine, function: PciAddress) -> Target {
 
 /// The paths of both: that of the other to the memory beside it, and from there to the GPU.
 pub(crate) fn paths(machine: &Machine, peer: &Peer, target: &Target) -> Option<(Path, Path)> {
-    let published = super::build::published();
-    let theirs = build::one(machine, published, target, None)?;
+    let known = Catalogued::of(machine);
     let reader_node = climb::node(machine, peer.other);
-    let ours = build::one(machine, published, &Target::Pci(peer.gpu), reader_node)?;
-    Some((theirs, ours))
+    let ours = build::one(known, &Target::Pci(peer.gpu), reader_node);
+    build::one(known, target, None).zip(ours)
 }
 
 /// Whether a hop lies below where both meet, so that data that goes directly crosses it.

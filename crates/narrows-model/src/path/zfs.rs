@@ -6,8 +6,8 @@
 //! sequential transfers.
 
 use super::build::Builder;
-use super::graph::{Node, Spread};
-use super::{HopId, HopKind, HopSpec, Target, Traffic, ZfsHop, ZfsLayout};
+use super::graph::{NewHop, Node};
+use super::{HopSpec, Target, Traffic, ZfsHop, ZfsLayout};
 use narrows_machine::Machine;
 use narrows_machine::mount::Mount;
 use narrows_machine::zfs::{ZfsPool, ZfsVdev, pool_of};
@@ -28,11 +28,8 @@ impl Builder<'_> {
             members: vdevs.iter().map(|vdev| vdev.name.clone()).collect(),
             state: pool.state.clone(),
         }));
-        let id = HopId::new(HopKind::Raid, &pool.name);
-        let Some(node) = self.add(above, id, pool_name(pool, vdevs.len()), spec, Traffic::ONE) else {
-            return;
-        };
-        self.set_spread(node, Spread::Together);
+        let hop = NewHop::new(&pool.name, pool_name(pool, vdevs.len()), spec);
+        let Some(node) = self.add(above, hop, Traffic::ONE) else { return };
         let share = Traffic::both(1.0 / vdevs.len().max(1) as f64);
         for (index, vdev) in vdevs.into_iter().enumerate() {
             match layout(&vdev.name) {
@@ -73,11 +70,10 @@ impl Builder<'_> {
             members: there.clone(),
             state: pool.state.clone().map(|_| vdev.state.clone()),
         }));
-        let id = HopId::new(HopKind::Raid, format!("{}/{name}", pool.name));
         let noun = if there.len() == 1 { "device" } else { "devices" };
         let called = format!("ZFS {name} of {}, {} {noun}", pool.name, there.len());
-        let Some(node) = self.add(above, id, called, spec, share) else { return };
-        self.set_spread(node, Spread::Together);
+        let hop = NewHop::new(format!("{}/{name}", pool.name), called, spec);
+        let Some(node) = self.add(above, hop, share) else { return };
         let each = fraction(layout, vdev.devices.len(), there.len());
         for device in there {
             self.later(node, &device, each);
@@ -161,7 +157,7 @@ fn fraction(layout: ZfsLayout, all: usize, there: usize) -> Traffic {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::path::build;
+    use crate::path::{HopKind, build};
     use narrows_base::fact::Fact;
     use narrows_machine::block::BlockDevice;
     use narrows_machine::zfs::ZfsDevice;

@@ -2,9 +2,10 @@
 
 use super::board::{interconnect, of_board, uplink};
 use super::{Attachment, BoardOptions, Occupant, Ports, Site, Slot, SlotForm, Splitting};
-use crate::path::slot::{self, Seat};
+use crate::path::build::Catalogued;
+use crate::path::slot::{Seat, seats};
 use crate::plan::wish::Kind;
-use narrows_base::catalog::Board;
+use narrows_base::catalog::{Board, catalog};
 use narrows_base::units::{GtPerSec, Lanes};
 use narrows_machine::Machine;
 use narrows_machine::block::Transport;
@@ -41,15 +42,15 @@ impl NoSlots {
 /// # Errors
 /// `NoSlots` when none of these tells of a slot.
 pub fn of_machine(machine: &Machine, assume_splitting: bool) -> Result<Site, NoSlots> {
-    let seats = slot::seats(machine);
+    let (seats, known) = (seats(machine), Catalogued::of(machine));
     let options = BoardOptions {
-        processor: slot::processor(machine),
+        processor: known.processor(),
         processor_model: machine.cpus.model.value().cloned(),
         sockets: machine.cpus.sockets.get().and_then(|sockets| u8::try_from(sockets).ok()),
         assume_splitting,
     };
-    let mut site = match slot::board(machine) {
-        Some(board) => known(machine, board, &seats, &options),
+    let mut site = match known.board() {
+        Some(board) => on_board(machine, board, &seats, &options),
         None => unknown(machine, &seats, &options)?,
     };
     taken_by_claim(machine, &mut site);
@@ -69,7 +70,7 @@ fn name(machine: &Machine) -> String {
     if name.is_empty() { "this machine".to_owned() } else { name }
 }
 
-fn known(machine: &Machine, board: &Board, seats: &[Seat], options: &BoardOptions<'_>) -> Site {
+fn on_board(machine: &Machine, board: &Board, seats: &[Seat], options: &BoardOptions<'_>) -> Site {
     let mut site = of_board(board, options);
     for seat in seats {
         let Some(place) = seat.slot.as_deref().and_then(|name| named(board, name)) else { continue };
@@ -78,7 +79,7 @@ fn known(machine: &Machine, board: &Board, seats: &[Seat], options: &BoardOption
         }
     }
     mark_taken(machine, board, seats, &mut site);
-    match slot::chipset_of(machine) {
+    match Catalogued::of(machine).chipset() {
         Some(found) if board.chipset.as_ref().is_some_and(|said| *said != found.name) => site.notes.push(format!(
             "Its firmware says {}, but its chipset is the {} and not the {} of that board: check the name.",
             board.name,
@@ -117,7 +118,7 @@ fn unknown(machine: &Machine, seats: &[Seat], options: &BoardOptions<'_>) -> Res
     if slots.is_empty() {
         return Err(no_slots(machine));
     }
-    let chipset = slot::chipset_of(machine);
+    let chipset = Catalogued::of(machine).chipset();
     if chipset.is_none() && slots.iter().any(|slot| slot.attachment == Attachment::Chipset) {
         notes.push("The uplink of its chipset is not known.".to_owned());
     }
@@ -140,11 +141,8 @@ fn unknown(machine: &Machine, seats: &[Seat], options: &BoardOptions<'_>) -> Res
 
 fn no_slots(machine: &Machine) -> NoSlots {
     const MOST: usize = 8;
-    let candidates = slot::chipset_of(machine)
-        .map(|chipset| {
-            narrows_base::catalog::catalog().boards_on(chipset).map(Board::id).take(MOST).collect()
-        })
-        .unwrap_or_default();
+    let chipset = Catalogued::of(machine).chipset().into_iter();
+    let candidates = chipset.flat_map(|it| catalog().boards_on(it)).map(Board::id).take(MOST).collect();
     let why = match machine.cpus.hypervisor.value() {
         Some(hypervisor) => format!(": it is virtual ({hypervisor})"),
         None => String::new(),
