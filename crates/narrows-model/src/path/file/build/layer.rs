@@ -38,10 +38,7 @@ impl<'s> Walk<'s> {
             RaidKind::Zfs(level) => {
                 let what = zfs_name(level);
                 let does = format!("ZFS spreads records over {count} members as {what}");
-                (
-                    given(HopKind::Raid, (Fact::default(), Fact::default()), does),
-                    format!("zfs {} {what}", part.name),
-                )
+                (given(HopKind::Raid, None, part, does), format!("zfs {} {what}", part.name))
             }
         };
         let mut shares = split::array(&md, Some(level), &members);
@@ -54,7 +51,7 @@ impl<'s> Walk<'s> {
         }
         let plural = if count == 1 { "member" } else { "members" };
         let name = format!("{what}, {count} {plural}");
-        let Some(below) = self.put(spot, HopKind::Raid, name, spec)? else { return Ok(()) };
+        let Some(below) = self.put(spot, name, spec)? else { return Ok(()) };
         let single = self.streams <= 1 && level == RaidLevel::Raid1 && matches!(raid.kind, RaidKind::Md(_));
         // md keeps a sequential stream on one mirror; ZFS deals records out to all.
         self.graph.set_spread(
@@ -106,24 +103,22 @@ impl<'s> Walk<'s> {
             cores,
         }));
         let title = format!("dm-crypt {name}");
-        let Some(below) = self.put(spot, HopKind::Crypt, title, spec)? else { return Ok(()) };
+        let Some(below) = self.put(spot, title, spec)? else { return Ok(()) };
         self.layer(below, &crypt.on, Traffic::ONE)
     }
 
     pub(super) fn cache(&mut self, spot: Spot<'s, '_>, cache: &'s Cache) -> Result<(), BuildError> {
         let part = spot.part;
+        let mode = if cache.writeback { "writeback" } else { "writethrough" };
         let bcache = Bcache {
-            mode: Fact::known(
-                if cache.writeback { "writeback" } else { "writethrough" }.to_owned(),
-                part.given.as_str(),
-            ),
+            mode: fact(Some(mode.to_owned()), &part.given),
             backing: Some(cache.backing.to_string()),
             caches: vec![cache.cache.to_string()],
             ..Bcache::default()
         };
         let spec = HopSpec::Cache(Box::new(CacheHop { block: part.name.to_string(), bcache }));
         let title = format!("bcache {}, {} of reads hit", part.name, human::percent(cache.hit));
-        let Some(below) = self.put(spot, HopKind::Cache, title, spec)? else { return Ok(()) };
+        let Some(below) = self.put(spot, title, spec)? else { return Ok(()) };
         let hit = cache.hit.clamp(0.0, 1.0);
         let backing_write = if cache.writeback { 0.0 } else { 1.0 };
         self.layer(below, &cache.cache, Traffic { read: hit, write: 1.0 })?;
@@ -145,12 +140,9 @@ impl<'s> Walk<'s> {
             members: volume.members.iter().map(Name::to_string).collect(),
         });
         let title = format!("{} ({what})", part.name);
-        let Some(below) = self.put(spot, HopKind::LogicalVolume, title, spec)? else { return Ok(()) };
+        let Some(below) = self.put(spot, title, spec)? else { return Ok(()) };
         self.graph.set_spread(below.above, split::volume_spread(&layout));
-        for member in &volume.members {
-            self.layer(below, member, share)?;
-        }
-        Ok(())
+        volume.members.iter().try_for_each(|member| self.layer(below, member, share))
     }
 
     pub(super) fn filesystem(
@@ -160,10 +152,7 @@ impl<'s> Walk<'s> {
     ) -> Result<(), BuildError> {
         let part = spot.part;
         let spec = match filesystem.rate {
-            Some(rate) => {
-                let rate = fact(Some(rate), &part.given);
-                given(HopKind::Filesystem, (rate.clone(), rate), filesystem.kind.as_str())
-            }
+            Some(_) => given(HopKind::Filesystem, filesystem.rate, part, filesystem.kind.as_str()),
             None => HopSpec::Filesystem(FilesystemHop {
                 fstype: filesystem.kind.clone(),
                 point: part.name.to_string(),
@@ -171,28 +160,21 @@ impl<'s> Walk<'s> {
             }),
         };
         let title = format!("{} {}", filesystem.kind, part.name);
-        let Some(below) = self.put(spot, HopKind::Filesystem, title, spec)? else { return Ok(()) };
+        let Some(below) = self.put(spot, title, spec)? else { return Ok(()) };
         // A pool stripes over its arrays.
         let count = filesystem.members.len().max(1) as f64;
-        self.graph.set_spread(below.above, Spread::Together);
-        for member in &filesystem.members {
-            let share = 1.0 / (count * filesystem.compression.unwrap_or(1.0).max(1.0));
-            self.layer(below, member, Traffic::both(share))?;
-        }
-        Ok(())
+        let share = Traffic::both(1.0 / (count * filesystem.compression.unwrap_or(1.0).max(1.0)));
+        filesystem.members.iter().try_for_each(|member| self.layer(below, member, share))
     }
 
     pub(super) fn vm(&mut self, spot: Spot<'s, '_>, vm: &'s Vm) -> Result<(), BuildError> {
         let part = spot.part;
         // What it may move is a cap on a workload, and not what it can carry.
-        let spec = given(
-            HopKind::Controller,
-            (Fact::default(), Fact::default()),
-            "a virtual adapter passes on what the host gives",
-        );
+        let does = "a virtual adapter passes on what the host gives";
+        let spec = given(HopKind::Controller, None, part, does);
         let noun = if vm.count == 1 { "virtual machine" } else { "virtual machines" };
         let title = format!("{} {noun} {}", vm.count, part.name);
-        let Some(below) = self.put(spot, HopKind::Controller, title, spec)? else { return Ok(()) };
+        let Some(below) = self.put(spot, title, spec)? else { return Ok(()) };
         self.layer(below, &vm.on, Traffic::ONE)
     }
 }
@@ -267,11 +249,11 @@ impl<'s> Walk<'s> {
                 both_ways,
             }),
             Technology::Infiniband => {
-                let rate = fact(Some(speed.bytes_per_sec() * INFINIBAND_SHARE), &part.given);
-                given(HopKind::Network, (rate.clone(), rate), "InfiniBand")
+                let rate = speed.bytes_per_sec() * INFINIBAND_SHARE;
+                given(HopKind::Network, Some(rate), part, "InfiniBand")
             }
         };
-        let Some(card) = self.put(spot, HopKind::Network, title, spec)? else { return Ok(None) };
+        let Some(card) = self.put(spot, title, spec)? else { return Ok(None) };
         if let Some(upstream) = &network.upstream {
             self.upstream(card, upstream, network.link)?;
         }
@@ -280,11 +262,11 @@ impl<'s> Walk<'s> {
 
     pub(super) fn remote(&mut self, spot: Spot<'s, '_>, remote: &'s Remote) -> Result<(), BuildError> {
         let part = spot.part;
-        let rate = fact(remote.rate, &part.given);
         let what = remote.protocol.as_deref().unwrap_or("server");
-        let spec = given(HopKind::Remote, (rate.clone(), rate), "the network and what is behind it decide");
+        let does = "the network and what is behind it decide";
+        let spec = given(HopKind::Remote, remote.rate, part, does);
         let title = format!("{} over {what}", part.name);
-        let Some(below) = self.put(spot, HopKind::Remote, title, spec)? else { return Ok(()) };
+        let Some(below) = self.put(spot, title, spec)? else { return Ok(()) };
         for name in &remote.through {
             // The first card is the reader's own, the others send what the drives put into the server's memory.
             let is_first = Some(name) == remote.through.first();
@@ -306,9 +288,9 @@ impl<'s> Walk<'s> {
             None => format!("each byte is kept {} times", cluster.copies.unwrap_or(1)),
             Some((data, parity)) => format!("{data} parts of data and {parity} of parity"),
         };
-        let spec = given(HopKind::LogicalVolume, (Fact::default(), Fact::default()), does.clone());
+        let spec = given(HopKind::LogicalVolume, None, part, does.clone());
         let title = format!("cluster {}: {does}", part.name);
-        let Some(below) = self.put(spot, HopKind::LogicalVolume, title, spec)? else { return Ok(()) };
+        let Some(below) = self.put(spot, title, spec)? else { return Ok(()) };
         let crossing = crossing(cluster);
         for name in &cluster.networks {
             let card = self.card(Spot { fraction: crossing, reader: None, ..below }, name, true)?;

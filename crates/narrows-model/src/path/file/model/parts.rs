@@ -131,27 +131,6 @@ pub struct Chipset {
     pub uplink: LinkGiven,
 }
 
-impl Chipset {
-    /// What the catalogue says of it, with what was given in its place; `None` when neither says how wide its uplink is.
-    /// `part` is the part that it is.
-    ///
-    /// # Errors
-    /// The catalogue knows no such chipset.
-    pub fn entry(
-        &self,
-        part: &super::Part,
-    ) -> Result<Option<narrows_base::catalog::Chipset>, crate::path::file::BuildError> {
-        crate::path::file::build::chipset_entry(part, self)
-    }
-}
-
-impl Host {
-    /// The catalogue's entry of its platform.
-    pub fn platform(&self) -> Option<&'static narrows_base::catalog::Processor> {
-        crate::path::file::build::processor_entry(self.processor.as_deref()?)
-    }
-}
-
 /// A slot, or another place with PCIe lanes (M.2, U.2).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Slot {
@@ -231,7 +210,7 @@ pub enum DeviceKind {
 }
 
 /// A drive. What is `None` comes from the catalogue by model, or else from its class.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Device {
     /// What it speaks.
     #[serde(default)]
@@ -267,29 +246,9 @@ pub struct Device {
 }
 
 impl Device {
-    /// Its own end of its PCIe link: as given, or as the catalogue says of its model.
-    pub fn end(&self) -> LinkGiven {
-        crate::path::file::build::device_end(self)
-    }
-
     /// A drive of which only its place is known.
     pub fn new(kind: DeviceKind, upstream: impl Into<String>) -> Self {
-        Self {
-            kind,
-            upstream: Name::new(upstream),
-            model: None,
-            class: None,
-            read: None,
-            write: None,
-            read_iops: None,
-            write_iops: None,
-            read_latency: None,
-            write_latency: None,
-            cache: None,
-            link: LinkGiven::default(),
-            line_rate: None,
-            size: None,
-        }
+        Self { kind, upstream: Name::new(upstream), ..Self::default() }
     }
 }
 

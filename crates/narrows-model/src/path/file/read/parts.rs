@@ -161,7 +161,7 @@ fn host(it: &mut Host, told: &mut CheckedTable<'_>) {
             told.wrong("board", format!("the catalogue knows no board `{typed}`"), hint);
         }
     }
-    if let Some(name) = it.processor.as_ref().filter(|name| build::processor_entry(name).is_none()) {
+    if let Some(name) = it.processor.as_ref().filter(|name| catalog().processor_by_words(name).is_none()) {
         let hint =
             "data/processors.toml has the platforms; give interconnect_links and interconnect_rate instead";
         told.wrong("processor", format!("the catalogue knows no processor `{name}`"), hint);
