@@ -39,6 +39,8 @@ pub use hop::{
 };
 pub use link::{LinkPart, PowerSaving};
 
+pub(crate) use hop::of_word;
+
 /// What a person asks about.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Target {

@@ -4,20 +4,13 @@
 //! writes whole stripes.
 
 use super::graph::Spread;
-use super::{RaidLevel, Traffic, VolumeLayout};
+use super::{RaidLevel, Traffic, VolumeLayout, of_word};
 use narrows_machine::block::{Bcache, MdArray};
 
 /// The level that md calls `name`.
 pub(super) fn level(name: &str) -> Option<RaidLevel> {
-    match name {
-        "raid0" => Some(RaidLevel::Raid0),
-        "raid1" => Some(RaidLevel::Raid1),
-        "raid10" => Some(RaidLevel::Raid10),
-        "raid4" | "raid5" => Some(RaidLevel::Raid5),
-        "raid6" => Some(RaidLevel::Raid6),
-        "linear" => Some(RaidLevel::Linear),
-        _ => None,
-    }
+    // Its parity is on one member, and as much.
+    if name == "raid4" { Some(RaidLevel::Raid5) } else { of_word(name) }
 }
 
 /// What a member of an array does (kernel `Documentation/admin-guide/md.rst`, `dev-*/state`).

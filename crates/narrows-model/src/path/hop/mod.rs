@@ -13,6 +13,8 @@ use std::fmt;
 
 use narrows_base::fact::Fact;
 use narrows_base::units::{Bytes, BytesPerSec};
+use serde::de::value::StrDeserializer;
+use serde::de::{DeserializeOwned, IntoDeserializer};
 use serde::{Deserialize, Serialize};
 
 /// A hop's identity within a machine, stable between runs: `link:0000:02:00.0`, `device:nvme0n1`, `raid:md0`.
@@ -312,11 +314,10 @@ impl HopKind {
             Self::Generator => "generator",
         }
     }
+}
 
-    /// The kind that is written so in hop ids and in JSON.
-    pub fn from_word(word: &str) -> Option<Self> {
-        use serde::de::IntoDeserializer;
-        let text: serde::de::value::StrDeserializer<'_, serde::de::value::Error> = word.into_deserializer();
-        Self::deserialize(text).ok()
-    }
+/// The one of a few that serde writes as this word.
+pub(crate) fn of_word<T: DeserializeOwned>(word: &str) -> Option<T> {
+    let text: StrDeserializer<'_, serde::de::value::Error> = word.into_deserializer();
+    T::deserialize(text).ok()
 }

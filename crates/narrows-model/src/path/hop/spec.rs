@@ -1,10 +1,13 @@
 //! What the laws need to know of each kind of hop.
 
+use std::fmt;
+
 use crate::path::LinkPart;
 use narrows_base::fact::Fact;
 use narrows_base::units::{BitsPerSec, Bytes};
 use narrows_machine::block::{CryptTable, MdArray, Queue};
 use narrows_machine::pci::{End, Ends, Express, LinkEnd, PciAddress, PciId};
+use serde::{Deserialize, Serialize};
 
 /// One end of a PCIe link: the function there and its view of the link.
 #[derive(Debug, Clone, Default)]
@@ -184,7 +187,7 @@ pub struct QueueHop {
 }
 
 /// RAID levels that md knows.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum RaidLevel {
     /// Striping.
@@ -199,6 +202,13 @@ pub enum RaidLevel {
     Raid6,
     /// One after another.
     Linear,
+}
+
+impl fmt::Display for RaidLevel {
+    /// The level as md names it.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.serialize(f)
+    }
 }
 
 impl RaidLevel {

@@ -33,7 +33,7 @@ impl<'s> Walk<'s> {
                     members: members.clone(),
                     md: md.clone(),
                 };
-                (HopSpec::Raid(Box::new(hop)), format!("md {} {}", part.name, level_name(level)))
+                (HopSpec::Raid(Box::new(hop)), format!("md {} {level}", part.name))
             }
             RaidKind::Zfs(level) => {
                 let what = zfs_name(level);
@@ -183,7 +183,7 @@ impl<'s> Walk<'s> {
 fn md_of(part: &Part, raid: &Raid) -> MdArray {
     let given = part.given.as_str();
     MdArray {
-        level: Fact::known(level_name(raid.kind.level()).to_owned(), given),
+        level: Fact::known(raid.kind.level().to_string(), given),
         raid_disks: fact(u32::try_from(raid.members.len()).ok(), &part.given),
         chunk: fact(raid.chunk, &part.given),
         layout: fact(raid.copies.map(|copies| u64::from(copies) | 0x100), &part.given),
@@ -191,18 +191,6 @@ fn md_of(part: &Part, raid: &Raid) -> MdArray {
         sync_speed: fact(raid.resync, &part.given),
         group_threads: fact(raid.stripe_threads, &part.given),
         ..MdArray::default()
-    }
-}
-
-/// The level as md names it.
-const fn level_name(level: RaidLevel) -> &'static str {
-    match level {
-        RaidLevel::Raid0 => "raid0",
-        RaidLevel::Raid1 => "raid1",
-        RaidLevel::Raid10 => "raid10",
-        RaidLevel::Raid5 => "raid5",
-        RaidLevel::Raid6 => "raid6",
-        RaidLevel::Linear => "linear",
     }
 }
 

@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::OnceLock;
 
-use crate::path::HopKind;
+use crate::path::{HopKind, of_word};
 use narrows_base::fact::Source;
 use narrows_base::units::{Bytes, BytesPerSec, Iops, Nanos};
 
@@ -266,8 +266,7 @@ impl Engine {
 
     /// The engine that a file or an option calls so: `io_uring`, `polled`, `libaio`, `sync`, `buffered`, `hdparm`.
     pub fn from_word(word: &str) -> Option<Self> {
-        let all = [Self::Uring, Self::Polled, Self::Libaio, Self::Sync, Self::Buffered, Self::Hdparm];
-        all.into_iter().find(|engine| engine.word() == word)
+        of_word(word)
     }
 }
 

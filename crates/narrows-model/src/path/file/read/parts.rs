@@ -11,7 +11,7 @@ use crate::path::file::{
     Device, DeviceKind, Filesystem, Host, Name, Part, PartKind, Problem, Published, PublishedValue, RaidKind,
     Workload, ZfsLevel, build,
 };
-use crate::path::{HopKind, RaidLevel};
+use crate::path::{RaidLevel, of_word};
 use narrows_base::catalog::{Board, catalog};
 use narrows_base::fact::Source;
 use narrows_base::units::{Bytes, BytesPerSec, Iops, Lanes, Nanos};
@@ -295,7 +295,7 @@ pub(super) fn published(
     });
     let mut limited_by = Vec::new();
     for word in texts("limited_by") {
-        match HopKind::from_word(word) {
+        match of_word(word) {
             Some(kind) => limited_by.push(kind),
             None => found.push(table.wrong(
                 "limited_by",
