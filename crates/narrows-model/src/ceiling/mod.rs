@@ -72,6 +72,14 @@ pub struct Limit {
     pub facts: Vec<FactRef>,
 }
 
+impl Limit {
+    /// The hop carries this instead, for a reason that its formula tells.
+    pub(crate) fn change(&mut self, rate: BytesPerSec, why: &str) {
+        self.rate = rate;
+        self.formula = format!("{}; {why}", self.formula);
+    }
+}
+
 /// The most that a hop carries in one direction.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Ceiling {
@@ -90,6 +98,11 @@ impl Ceiling {
             Self::Known(limit) => Some(limit),
             Self::Unknown(_) | Self::Transparent(_) => None,
         }
+    }
+
+    /// The limit that may be changed, when it is known.
+    pub(crate) const fn limit_mut(&mut self) -> Option<&mut Limit> {
+        if let Self::Known(limit) = self { Some(limit) } else { None }
     }
 
     /// The rate, when it is known.
@@ -131,6 +144,12 @@ impl Direction {
             Self::Write => write,
         }
     }
+
+    /// The other one.
+    #[must_use]
+    pub const fn turned(self) -> Self {
+        self.pick(Self::Write, Self::Read)
+    }
 }
 
 impl Ceilings {
@@ -154,6 +173,11 @@ impl Ceilings {
     /// Each direction carries its own.
     pub const fn each(read: Limit, write: Limit) -> Self {
         Self { read: Ceiling::Known(read), write: Ceiling::Known(write) }
+    }
+
+    /// The limits of both directions that are known.
+    pub(crate) fn limits_mut(&mut self) -> impl Iterator<Item = &mut Limit> {
+        [&mut self.read, &mut self.write].into_iter().filter_map(Ceiling::limit_mut)
     }
 
     /// The ceiling in one direction.

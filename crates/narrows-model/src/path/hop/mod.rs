@@ -33,6 +33,11 @@ impl HopId {
     pub fn as_str(&self) -> &str {
         &self.0
     }
+
+    /// What tells it from others of its kind: `md0` of `raid:md0`.
+    pub fn key(&self) -> &str {
+        self.0.split_once(':').map_or(&self.0, |(_, key)| key)
+    }
 }
 
 impl std::ops::Deref for HopId {

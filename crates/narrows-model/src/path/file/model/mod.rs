@@ -252,6 +252,11 @@ pub enum Engine {
 }
 
 impl Engine {
+    /// Whether I/Os go through the page cache.
+    pub const fn is_cached(self) -> bool {
+        matches!(self, Self::Buffered | Self::Hdparm)
+    }
+
     /// What a file or an option calls it.
     pub const fn word(self) -> &'static str {
         match self {
@@ -329,6 +334,11 @@ impl Workload {
     #[must_use]
     pub fn writing(self) -> Self {
         Self { read_share: 0.0, ..self }
+    }
+
+    /// Whether some of its I/Os write.
+    pub fn writes(&self) -> bool {
+        self.read_share < 1.0
     }
 
     /// I/Os that all jobs together keep under way.
