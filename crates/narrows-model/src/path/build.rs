@@ -175,8 +175,12 @@ fn targets(machine: &Machine) -> Vec<Target> {
         .filter(|(_, mount)| holds_data(mount) && !is_image_type(&mount.fstype))
         .filter(|(_, mount)| seen.insert(identity(mount)))
         .map(|(index, mount)| Target::Mount { index, path: mount.point.clone() });
-    blocks
-        .chain(mounts)
+    let named = blocks.chain(mounts);
+    // A machine that answers itself has a disk, mount or interface for all that is of interest.
+    if machine.captured.is_none() {
+        return named.collect();
+    }
+    named
         .chain(endpoint::lone(machine).into_iter().map(Target::Pci))
         .chain(endpoint::lone_usb(machine))
         .chain(endpoint::lone_nics(machine))

@@ -97,9 +97,6 @@ pub(super) fn pool<'m>(machine: &'m Machine, mount: &Mount) -> Option<&'m ZfsPoo
 
 /// The pools of a captured machine that no mount is known of.
 pub(super) fn unmounted(machine: &Machine) -> Vec<Target> {
-    if machine.captured.is_none() {
-        return Vec::new();
-    }
     let is_mounted = |name: &str| {
         machine.mounts.iter().any(|mount| mount.fstype == "zfs" && pool_of(&mount.source) == name)
     };

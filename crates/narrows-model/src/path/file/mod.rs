@@ -103,12 +103,15 @@ fn nearest<'k>(typed: &str, known: impl IntoIterator<Item = &'k str>) -> Option<
 /// The layers that can be put on something.
 const LAYERS: &[&str] = &["raid0", "raid1", "raid10", "raid5", "raid6", "linear", "luks", "ext4", "xfs"];
 
+/// A name that nothing has yet: `base`, or else `base-2`, `base-3`…
+pub(crate) fn free_name(base: &str, taken: impl Fn(&str) -> bool) -> String {
+    let numbered = (2_u32..).map(|number| format!("{base}-{number}"));
+    std::iter::once(base.to_owned()).chain(numbered).find(|name| !taken(name)).unwrap_or_default()
+}
+
 impl Document {
-    /// A name that nothing has yet: `base`, or else `base-2`, `base-3`…
     fn free_name(&self, base: &str) -> String {
-        let taken = |name: &str| self.parts.iter().any(|table| table.name == name);
-        let numbered = (2_u32..).map(|number| format!("{base}-{number}"));
-        std::iter::once(base.to_owned()).chain(numbered).find(|name| !taken(name)).unwrap_or_default()
+        free_name(base, |name| self.parts.iter().any(|table| table.name == name))
     }
 
     fn push(&mut self, kind: &str, name: &str, at: &At, keys: Vec<(&str, Value)>) -> Name {

@@ -292,6 +292,12 @@ pub enum HopKind {
 }
 
 impl HopKind {
+    /// Whether it is a medium, or what software makes of media: what load can be run at.
+    pub const fn is_layer(self) -> bool {
+        use HopKind::{Cache, Crypt, Device, Filesystem, LogicalVolume, Raid};
+        matches!(self, Device | Raid | Crypt | Cache | LogicalVolume | Filesystem)
+    }
+
     /// The kind as it stands in hop ids and in JSON.
     pub const fn as_str(self) -> &'static str {
         match self {
