@@ -5,7 +5,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::problem::{self, Choice, Class, Fill, Problem, WholeRate, link_of, uplink_of};
+use super::problem::{self, Class, Problem, WholeRate, link_of, uplink_of};
 use super::search::{Component, Found, Placement, Prefer, Request, Sums, is_serving, lanes_now};
 use super::site::{Attachment, Shared, Site};
 use super::wish::Kind;
@@ -25,17 +25,9 @@ pub fn outcome(site: &Site, request: &Request, found: &Found, placement: &Placem
     let problem = Problem::new(site, request);
     let used = |slot: usize| placement.seated.iter().any(|seat| seat.slot == slot);
     let is_set = |slot: usize| placement.seated.iter().any(|seat| seat.slot == slot && seat.choice.setting);
-    let lanes: Vec<Lanes> = placement
-        .seated
-        .iter()
-        .map(|seat| {
-            let choice = problem.choices[seat.slot]
-                .iter()
-                .position(|choice| *choice == seat.choice)
-                .unwrap_or(usize::MAX);
-            lanes_now(&problem, seat.slot, choice, &used, &is_set)
-        })
-        .collect();
+    let seated = placement.seated.iter();
+    let lanes: Vec<Lanes> =
+        seated.map(|seat| lanes_now(&problem, seat.slot, &seat.choice, &used, &is_set)).collect();
     let (seats, groups) = seat(site, found, placement, &lanes);
     let read = solve(&seats, &groups, &|rates| rates.read);
     let write = solve(&seats, &groups, &|rates| rates.write);
@@ -236,8 +228,7 @@ fn lost(
         if placement.seated.iter().any(|seat| seat.slot == at) {
             lost.extend(slot.connectors_off.iter().map(|name| format!("{name} (off)")));
         }
-        let taken = slot.narrowed.iter().filter(|rule| rule.by.iter().any(|by| used(*by)));
-        if let Some(lanes) = taken.map(|rule| rule.lanes).min() {
+        if let Some(lanes) = slot.left_by(used) {
             lost.push(match lanes.get() {
                 0 => format!("{} (off)", slot.name),
                 _ => format!("{} ({lanes} of {})", slot.name, slot.lanes),
@@ -255,8 +246,11 @@ fn parts(placement: &Placement) -> Vec<BoughtCards> {
 
 fn free(problem: &Problem<'_>, used: &dyn Fn(usize) -> bool, is_set: &dyn Fn(usize) -> bool) -> Vec<String> {
     let site = problem.site;
-    let works =
-        |at: &usize| site.is_usable(*at) && !used(*at) && lanes_now(problem, *at, 0, used, is_set).get() > 0;
+    let has_lanes = |at: usize| {
+        let first = problem.choices[at].first();
+        first.is_some_and(|choice| lanes_now(problem, at, choice, used, is_set).get() > 0)
+    };
+    let works = |at: &usize| site.is_usable(*at) && !used(*at) && has_lanes(*at);
     let cards = (0..site.slots.len()).filter(|at| !site.slots[*at].form.takes_drives());
     cards.filter(works).map(|at| site.slots[at].name.clone()).collect()
 }
@@ -265,20 +259,11 @@ fn balance(problem: &Problem<'_>, found: &Found, placement: &Placement, lanes: &
     if !is_serving(problem) {
         return None;
     }
-    let fill = |choice: &Choice, slot: usize, devices: &[(usize, u8)]| {
-        let mut counts = vec![0u8; found.classes.len()];
-        devices.iter().for_each(|(class, count)| {
-            if let Some(place) = counts.get_mut(*class) {
-                *place = *count;
-            }
-        });
-        let choice = problem.choices[slot].iter().position(|known| known == choice)?;
-        Some(Fill { choice, counts })
-    };
     let mut sums = Sums::default();
     for (seat, lanes) in placement.seated.iter().zip(lanes) {
-        let fill = fill(&seat.choice, seat.slot, &seat.devices)?;
-        sums = sums.add(problem, Prefer::Rate, seat.slot, &fill, *lanes)?;
+        let mut counts = vec![0u8; found.classes.len()];
+        seat.devices.iter().for_each(|(class, count)| counts[*class] = *count);
+        sums = sums.add(problem, Prefer::Rate, seat.slot, (&seat.choice, &counts), *lanes)?;
     }
     let sockets = usize::from(problem.site.sockets);
     let one_sided =

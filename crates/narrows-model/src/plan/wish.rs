@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::problem::{self, WholeRate};
-use narrows_base::catalog::{SlotForm, catalog};
+use narrows_base::catalog::{Medium, SlotForm, catalog};
 use narrows_base::units::{BytesPerSec, GtPerSec, Lanes};
 
 /// What a device is, as far as slots and traffic care.
@@ -115,6 +115,12 @@ pub struct Wish {
 }
 
 impl Wish {
+    /// Says that each delivers and takes what is published of a medium.
+    pub(super) fn delivers(&mut self, medium: &Medium) {
+        self.own = Some(BytesPerSec::from_mb(medium.read_megabytes_per_second));
+        self.own_write = Some(BytesPerSec::from_mb(medium.write_megabytes_per_second));
+    }
+
     /// What one device moves towards the host when nothing but itself limits it.
     pub fn demand(&self) -> WholeRate {
         let link = problem::link_rate(self.speed, self.lanes);
@@ -192,8 +198,7 @@ pub fn parse(text: &str) -> Result<Wish, WishError> {
             && let Some(medium) = medium(&lower)
         {
             wish.name.clone_from(&medium.name);
-            wish.own = Some(BytesPerSec::from_mb(medium.read_megabytes_per_second));
-            wish.own_write = Some(BytesPerSec::from_mb(medium.write_megabytes_per_second));
+            wish.delivers(medium);
             if let (Some(speed), 1..) = (GtPerSec::from_pcie_generation(medium.generation), medium.lanes) {
                 (wish.speed, wish.lanes) = (speed, Lanes::new(medium.lanes));
             }
@@ -322,13 +327,15 @@ pub(super) fn parse_rate(text: &str) -> Option<BytesPerSec> {
     (number > 0.0 && number < 1e6).then(|| BytesPerSec::new(number * factor))
 }
 
+/// The letters and digits of a name, in lower case.
+pub(super) fn squeezed(name: &str) -> String {
+    name.chars().filter(char::is_ascii_alphanumeric).map(|c| c.to_ascii_lowercase()).collect()
+}
+
 /// The drive whose name contains this, whatever stands between its letters and digits; the shortest name wins.
-fn medium(text: &str) -> Option<&'static narrows_base::catalog::Medium> {
-    let squeezed = |text: &str| -> String {
-        text.chars().filter(char::is_ascii_alphanumeric).map(|c| c.to_ascii_lowercase()).collect()
-    };
+fn medium(text: &str) -> Option<&'static Medium> {
     let wanted = squeezed(text);
-    let fits = |medium: &&narrows_base::catalog::Medium| squeezed(&medium.name).contains(&wanted);
+    let fits = |medium: &&Medium| squeezed(&medium.name).contains(&wanted);
     let found = catalog().media.iter().filter(fits).min_by_key(|medium| medium.name.len());
     found.filter(|_| wanted.len() >= 3)
 }

@@ -111,12 +111,16 @@ struct Payload {
     source: Option<Source>,
 }
 
+/// Max_Payload_Size as platforms of a generation set it: 128 bytes up to 5 GT/s, 256 from 8 GT/s on.
+pub fn usual_payload(speed: GtPerSec) -> Bytes {
+    Bytes::new(if speed > GtPerSec::GEN2 { 256 } else { 128 })
+}
+
 /// Max_Payload_Size in force: the smaller of both ends. It stands in config space past byte 64, which only root may
-/// read; without it, 128 bytes are assumed up to 5 GT/s and 256 from 8 GT/s on, the usual values of platforms of
-/// their time.
+/// read; without it the usual one is assumed.
 fn max_payload(link: &LinkHop, speed: GtPerSec) -> Payload {
     least_payload(link).map_or_else(
-        || Payload { size: Bytes::new(if speed > GtPerSec::GEN2 { 256 } else { 128 }), source: None },
+        || Payload { size: usual_payload(speed), source: None },
         |read| Payload { size: read.value, source: Some(read.source.clone()) },
     )
 }

@@ -152,11 +152,7 @@ impl Bound {
                     && self.groups[group].iter().any(|class| allowed(*class, slot))
             };
             for counts in multisets(&self.classes, choice.ports, &may) {
-                let items = counts.iter().zip(&self.classes).filter(|(count, _)| **count > 0);
-                let Some(value) = value(place, choice, lanes, items.map(|(count, class)| (*count, class)))
-                else {
-                    continue;
-                };
+                let Some(value) = value(place, choice, lanes, &counts, &self.classes) else { continue };
                 let devices = counts.iter().zip(&self.classes);
                 let wanted: WholeRate =
                     devices.map(|(count, class)| class.demand.times(u64::from(*count))).sum();

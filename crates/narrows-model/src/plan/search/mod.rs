@@ -18,11 +18,12 @@ mod walk;
 use std::collections::BTreeSet;
 use std::fmt;
 
-use super::problem::{Choice, Class, Fill, Problem, Value, WholeRate};
+use super::problem::{Choice, Class, Problem, Value, WholeRate};
 use super::site::{Attachment, Site, Slot};
 use super::wish::{Kind, Wish};
 use narrows_base::catalog::SlotForm;
 use narrows_base::units::Lanes;
+use serde::{Deserialize, Serialize};
 
 /// Which cards may be bought.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -255,7 +256,7 @@ fn too_many(site: &Site, request: &Request) -> String {
 }
 
 /// What counts most.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Prefer {
@@ -305,7 +306,7 @@ impl Prefer {
     }
 
     /// The place of a component.
-    pub(super) fn place(self, component: Component) -> usize {
+    fn place(self, component: Component) -> usize {
         self.order().iter().position(|known| *known == component).unwrap_or(0)
     }
 }
@@ -322,7 +323,7 @@ impl Score {
 
     /// One thing that counts.
     pub fn get(&self, prefer: Prefer, component: Component) -> i64 {
-        self.0.get(prefer.place(component)).copied().unwrap_or_default()
+        self.0[prefer.place(component)]
     }
 
     /// The sum, place by place.
@@ -334,11 +335,9 @@ impl Score {
         sum
     }
 
-    /// With another amount in one place.
-    pub(super) fn with(mut self, place: usize, amount: i64) -> Self {
-        if let Some(slot) = self.0.get_mut(place) {
-            *slot = amount;
-        }
+    /// With another amount of one thing.
+    pub(super) fn with(mut self, prefer: Prefer, component: Component, amount: i64) -> Self {
+        self.0[prefer.place(component)] = amount;
         self
     }
 
@@ -351,11 +350,7 @@ impl Score {
 
 impl fmt::Display for Prefer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Rate => "rate",
-            Self::Slots => "slots",
-            Self::Parts => "parts",
-        })
+        self.serialize(f)
     }
 }
 
@@ -410,11 +405,10 @@ impl Sums {
         problem: &Problem<'_>,
         prefer: Prefer,
         slot: usize,
-        fill: &Fill,
+        (choice, counts): (&Choice, &[u8]),
         lanes: Lanes,
     ) -> Option<Self> {
-        let value = problem.value(slot, fill, lanes)?;
-        let choice = problem.choices.get(slot)?.get(fill.choice)?;
+        let value = problem.value(slot, choice, counts, lanes)?;
         let place = &problem.site.slots[slot];
         let on_chipset = place.attachment == Attachment::Chipset && problem.site.chipset.is_some();
         let score = Score::of(prefer, |component| match component {
@@ -439,11 +433,10 @@ impl Sums {
         let uplink =
             problem.site.chipset.as_ref().map_or(self.chipset, |uplink| uplink.rate.min(self.chipset));
         let together = self.score.get(prefer, Component::Together).saturating_add(amount(uplink));
-        let score = self.score.with(prefer.place(Component::Together), together);
-        if serving {
-            score.with(prefer.place(Component::Served), amount(self.served(problem)))
-        } else {
-            score
+        let score = self.score.with(prefer, Component::Together, together);
+        match serving {
+            true => score.with(prefer, Component::Served, amount(self.served(problem))),
+            false => score,
         }
     }
 
@@ -470,11 +463,8 @@ impl Sums {
     /// The same with all drives on one socket.
     #[must_use]
     pub(super) fn all_drives_on(mut self, socket: usize) -> Self {
-        let all = self.drives.iter().copied().sum();
-        self.drives = [WholeRate::ZERO; SOCKETS];
-        if let Some(place) = self.drives.get_mut(socket) {
-            *place = all;
-        }
+        let all: WholeRate = self.drives.iter().copied().sum();
+        self.drives = std::array::from_fn(|at| if at == socket { all } else { WholeRate::ZERO });
         self
     }
 
@@ -512,11 +502,10 @@ pub(super) fn is_serving(problem: &Problem<'_>) -> bool {
 pub(super) fn lanes_now(
     problem: &Problem<'_>,
     slot: usize,
-    choice: usize,
+    choice: &Choice,
     used: &dyn Fn(usize) -> bool,
     is_set: &dyn Fn(usize) -> bool,
 ) -> Lanes {
-    let Some(choice) = problem.choices[slot].get(choice) else { return Lanes::new(0) };
     problem.lanes(slot, choice).min(left_by_others(problem, slot, used, is_set))
 }
 
@@ -528,10 +517,9 @@ fn left_by_others(
     is_set: &dyn Fn(usize) -> bool,
 ) -> Lanes {
     let place = &problem.site.slots[slot];
-    let taken = place.narrowed.iter().filter(|rule| rule.by.iter().any(|by| used(*by)));
-    let left = taken.map(|rule| rule.lanes).fold(place.lanes, Lanes::min);
     let is_off = problem.site.slots.iter().enumerate().any(|(at, other)| {
         is_set(at) && other.setting.as_ref().is_some_and(|setting| setting.slots_off.contains(&slot))
     });
-    if is_off { Lanes::new(0) } else { left }
+    let left = if is_off { Some(Lanes::new(0)) } else { place.left_by(used) };
+    left.map_or(place.lanes, |left| left.min(place.lanes))
 }

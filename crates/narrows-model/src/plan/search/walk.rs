@@ -218,7 +218,7 @@ impl<'p> Walk<'p> {
         let [best, next] = tables.bound.get(&mut tables.rows, partial.at, state);
         let best = best?.plus(&so_far);
         let best = match self.serving {
-            true => best.with(self.prefer.place(Component::Served), self.served_most(tables, partial)),
+            true => best.with(self.prefer, Component::Served, self.served_most(tables, partial)),
             false => best,
         };
         let Some(below) = self.below.filter(|below| best >= *below) else { return Some(best) };
@@ -305,7 +305,7 @@ impl<'p> Walk<'p> {
         }
         let choice = problem.choices.get(used.slot)?.get(fill.choice)?;
         let lanes = problem.lanes(used.slot, choice).min(used.most);
-        next.sums = next.sums.add(problem, self.prefer, used.slot, fill, lanes)?;
+        next.sums = next.sums.add(problem, self.prefer, used.slot, (choice, &fill.counts), lanes)?;
         next.sums.fits_chipset(problem).then_some(next)
     }
 
@@ -379,9 +379,8 @@ fn fills(problem: &Problem<'_>, used: &SlotUse, allowed: &dyn Fn(usize, usize) -
         let several = choice.is_switch() || choice.mode.is_some();
         for counts in multisets(&problem.classes, choice.ports, &may) {
             let devices: u8 = counts.iter().sum();
-            let fill = Fill { choice: at, counts };
-            if (!several || devices > 1) && problem.value(used.slot, &fill, lanes).is_some() {
-                fills.push(fill);
+            if (!several || devices > 1) && problem.value(used.slot, choice, &counts, lanes).is_some() {
+                fills.push(Fill { choice: at, counts });
             }
         }
     }

@@ -1,7 +1,7 @@
 //! The site that a machine is, live or captured: the slots of its board, and what sits in them.
 
 use super::board::{interconnect, of_board, uplink};
-use super::{Attachment, BoardOptions, Occupant, Ports, Site, Slot, SlotForm, Splitting};
+use super::{Attachment, BoardOptions, Occupant, Site, Slot, SlotForm};
 use crate::path::build::Catalogued;
 use crate::path::slot::{Seat, seats};
 use crate::plan::wish::Kind;
@@ -133,9 +133,9 @@ fn unknown(machine: &Machine, seats: &[Seat], options: &BoardOptions<'_>) -> Res
         slots,
         chipset: chipset.map(uplink),
         interconnect: connection.map(interconnect),
-        sata: Ports::default(),
         gaps: vec![UNKNOWN_BOARD.to_owned()],
         notes,
+        ..Site::default()
     })
 }
 
@@ -164,17 +164,10 @@ fn of_claim(machine: &Machine, claim: &Claim, seats: &[Seat]) -> Option<Slot> {
         kind if kind.contains("U.2") => SlotForm::U2,
         _ => SlotForm::Card,
     };
+    let link = (claim.connector.unwrap_or(width).max(width), real.unwrap_or(width), speed);
     Some(Slot {
         occupant: seat.and_then(|seat| occupant(machine, seat)),
-        ..bare(
-            machine,
-            &claim.designation,
-            form,
-            claim.connector.unwrap_or(width).max(width),
-            real.unwrap_or(width),
-            speed,
-            seat,
-        )
+        ..Slot::new(&claim.designation, form, link, seat.map_or(Attachment::Cpu(0), |it| on(machine, it)))
     })
 }
 
@@ -184,50 +177,20 @@ fn of_seat(machine: &Machine, seat: &Seat) -> Option<Slot> {
     let port = machine.pci.get(&seat.port)?;
     let (speed, lanes) = End::of(port).most()?;
     let name = seat.slot.clone().unwrap_or_else(|| format!("port {}", seat.port));
-    Some(Slot {
-        occupant: Some(occupant),
-        ..bare(machine, &name, SlotForm::Card, lanes, lanes, speed, Some(seat))
-    })
+    let bare = Slot::new(name, SlotForm::Card, (lanes, lanes, speed), on(machine, seat));
+    Some(Slot { occupant: Some(occupant), ..bare })
 }
 
-/// The socket of a NUMA node: sockets may have several nodes each, numbered one socket after another.
-fn socket_of(machine: &Machine) -> impl Fn(u32) -> u8 {
+/// What a seat hangs on: of a NUMA node its socket. Sockets may have several nodes each, numbered one socket after another.
+fn on(machine: &Machine, seat: &Seat) -> Attachment {
+    if seat.on_chipset {
+        return Attachment::Chipset;
+    }
     let sockets = machine.cpus.sockets.get().unwrap_or(1).max(1);
     let nodes = u32::try_from(machine.cpus.nodes.len()).unwrap_or(1).max(1);
     let each = (nodes / sockets).max(1);
-    move |node| u8::try_from((node / each).min(sockets - 1)).unwrap_or(0)
-}
-
-fn bare(
-    machine: &Machine,
-    name: &str,
-    form: SlotForm,
-    connector: Lanes,
-    lanes: Lanes,
-    speed: GtPerSec,
-    seat: Option<&Seat>,
-) -> Slot {
-    let attachment = match seat {
-        Some(seat) if seat.on_chipset => Attachment::Chipset,
-        Some(seat) => Attachment::Cpu(seat.node.map_or(0, socket_of(machine))),
-        None => Attachment::Cpu(0),
-    };
-    Slot {
-        name: name.to_owned(),
-        form,
-        longest: None,
-        connector,
-        lanes,
-        speed,
-        attachment,
-        splitting: Splitting::Unknown,
-        narrowed: Vec::new(),
-        setting: None,
-        connectors_off: Vec::new(),
-        dead: None,
-        occupant: None,
-        shares: None,
-    }
+    let socket = seat.node.map_or(0, |node| (node / each).min(sockets - 1));
+    Attachment::Cpu(u8::try_from(socket).unwrap_or(0))
 }
 
 fn occupant(machine: &Machine, seat: &Seat) -> Option<Occupant> {
@@ -238,12 +201,11 @@ fn occupant(machine: &Machine, seat: &Seat) -> Option<Occupant> {
     let alike = devices.iter().filter(|device| self::kind(device) == kind).count();
     let card = seat.card.and_then(|card| machine.pci.get(&card));
     let behind_switch = card.is_some_and(PciDevice::is_bridge);
-    let limit = |own: Option<Lanes>| own.filter(|lanes| lanes.get() > 0);
     Some(Occupant {
         name: device_name(machine, first),
         kind,
         count: if kind.is_drive() { u8::try_from(alike).unwrap_or(u8::MAX) } else { 1 },
-        lanes: limit(End::of(first).max_width().map(|width| width.value)),
+        lanes: End::of(first).max_width().map(|width| width.value).filter(|lanes| lanes.get() > 0),
         speed: End::of(first).max_speed().map(|speed| speed.value),
         trained: card.and_then(|card| machine.link_of(card).width()).map(|width| width.value),
         behind_switch,
@@ -289,10 +251,7 @@ fn mark_taken(machine: &Machine, board: &Board, seats: &[Seat], site: &mut Site)
         if !(held.kind.is_drive() || width >= least) {
             continue;
         }
-        let on = match seat.on_chipset {
-            true => Attachment::Chipset,
-            false => Attachment::Cpu(seat.node.map_or(0, socket_of(machine))),
-        };
+        let on = on(machine, seat);
         let is_on_bus_0 = seat.port.domain == 0 && seat.port.bus == 0;
         let mut any = false;
         for (slot, known) in site.slots.iter_mut().zip(&board.slots) {
@@ -317,7 +276,7 @@ fn mark_taken(machine: &Machine, board: &Board, seats: &[Seat], site: &mut Site)
 
 /// Whether a device may be in a slot by what is known of both.
 fn may_hold(slot: &Slot, held: &Occupant, width: u8) -> bool {
-    let fits = if held.kind.is_drive() { true } else { slot.form == SlotForm::Card };
+    let fits = held.kind.is_drive() || slot.form == SlotForm::Card;
     fits && slot.occupant.is_none() && slot.dead.is_none() && slot.lanes.get() >= width
 }
 

@@ -4,10 +4,10 @@
 #[cfg(test)]
 mod tests;
 
-use super::board::{interconnect, may_be_split, of_board, uplink};
+use super::board::{interconnect, of_board, uplink};
 use super::{
-    Attachment, BoardOptions, Gaps, Occupant, Ports, Shared, Site, Slot, SlotForm, SplitMode, Splitting, are,
-    split_note,
+    Attachment, BoardOptions, Gaps, MAY_SPLIT, NO_CONNECTOR, NOT_ON_BOARD, Occupant, Shared, Site, Slot,
+    SlotForm, TAKEN_FOR_M2, UNWIRED, are, split_note, splitting,
 };
 use crate::ceiling;
 use crate::path::HopKind;
@@ -15,12 +15,9 @@ use crate::path::file::{
     self as file, DeviceKind, Host, LinkGiven, Name, Part, PartKind, System, Technology, path,
 };
 use crate::plan::problem::WholeRate;
-use crate::plan::wish::Kind;
+use crate::plan::wish::{Kind, squeezed};
 use narrows_base::catalog::catalog;
 use narrows_base::units::{BytesPerSec, GtPerSec, Lanes};
-
-/// What data gets of the raw rate between sockets (see [`crate::ceiling::uplink`]).
-const SOCKET_SHARE: f64 = 0.8;
 
 /// The most lanes of a place for a drive: M.2, U.2 (PCI Express M.2 and SFF-8639 specifications).
 const DRIVE_LANES: u8 = 4;
@@ -193,12 +190,13 @@ impl<'s> SiteReader<'s> {
         let most = self.slots().iter().map(|(.., on)| u32::from(on.socket()) + 1).max().unwrap_or(1);
         let sockets = u8::try_from(about.sockets.max(most)).unwrap_or(u8::MAX);
         let platform = about.platform();
+        let listed = platform.and_then(|it| it.interconnect.as_ref());
         let given = about.interconnect.map(|links| {
-            let name = platform.and_then(|it| it.interconnect.as_ref()).map(|it| it.name.clone());
-            let rate = WholeRate::new(links.rate * f64::from(links.links) * SOCKET_SHARE);
-            Shared { name: name.unwrap_or_else(|| "connection of the sockets".to_owned()), rate, write: rate }
+            let name = listed.map_or("connection of the sockets", |it| it.name.as_str()).to_owned();
+            let rate = WholeRate::new(links.carries());
+            Shared { name, rate, write: rate }
         });
-        let known = platform.and_then(|it| it.interconnect.as_ref()).map(interconnect);
+        let known = listed.map(interconnect);
         let between = given.or(known).filter(|_| sockets > 1);
         let mut notes = Vec::new();
         if sockets > 1 && between.is_none() {
@@ -221,12 +219,10 @@ impl<'s> SiteReader<'s> {
             processor: platform.map(|platform| platform.name.clone()),
             processor_model: about.cpu.clone(),
             sockets,
-            slots: Vec::new(),
             chipset: chipsets.into_iter().next(),
             interconnect: between,
-            sata: Ports::default(),
-            gaps: Vec::new(),
             notes,
+            ..Site::default()
         }
     }
 
@@ -264,13 +260,13 @@ impl<'s> SiteReader<'s> {
             }
             match self.slot(part, slot, on, &inside, &mut gaps, assume_splitting) {
                 Some(made) => site.slots.push(made),
-                None => gaps.unwired.push(part.name.to_string()),
+                None => gaps.slots.push((UNWIRED, part.name.to_string())),
             }
             if has_board {
-                gaps.not_on_board.push(part.name.to_string());
+                gaps.slots.push((NOT_ON_BOARD, part.name.to_string()));
             }
         }
-        site.notes.extend(gaps.notes(has_board, assume_splitting, self.host));
+        site.notes.extend(gaps.notes(has_board, self.host));
     }
 
     fn is_piece_of_board(&self, site: &mut Site, of_board: usize, slot: &file::Slot) -> bool {
@@ -296,41 +292,23 @@ impl<'s> SiteReader<'s> {
             (holds_drive || is_piece) && lanes.get() <= DRIVE_LANES && slot.connector.is_none();
         let form = slot.form.unwrap_or(if looks_like_drive { SlotForm::M2 } else { SlotForm::Card });
         if slot.form.is_none() && looks_like_drive {
-            gaps.taken_for_m2.push(part.name.to_string());
+            gaps.slots.push((TAKEN_FOR_M2, part.name.to_string()));
         }
         let connector = slot.connector.map_or(lanes, |connector| connector.max(lanes));
         if slot.connector.is_none() && form == SlotForm::Card && lanes.get() < 16 {
-            gaps.no_connector.push(part.name.to_string());
+            gaps.slots.push((NO_CONNECTOR, part.name.to_string()));
         }
-        let splitting = match &slot.bifurcation {
-            Some(modes) if modes.is_empty() => Splitting::Never,
-            Some(modes) => Splitting::Modes(modes.iter().filter_map(|mode| SplitMode::parse(mode)).collect()),
-            None if assume_splitting && !form.takes_drives() && lanes.get() >= 8 => {
-                Splitting::Modes(vec![SplitMode(vec![Lanes::new(4); usize::from(lanes.get() / 4)])])
-            }
-            None => Splitting::Unknown,
-        };
         let made = Slot {
-            name: part.name.to_string(),
-            form,
-            longest: None,
-            connector,
-            lanes,
-            speed,
-            attachment: on,
-            splitting,
-            narrowed: Vec::new(),
-            setting: None,
-            connectors_off: Vec::new(),
-            dead: None,
+            splitting: splitting(slot.bifurcation.as_deref(), form, lanes, assume_splitting),
             occupant,
             shares: match &slot.on {
                 file::Attachment::Slot { slot: outer } => Some(format!("a part of {outer}, which is split")),
                 _ => None,
             },
+            ..Slot::new(part.name.as_str(), form, (connector, lanes, speed), on)
         };
-        if may_be_split(&made) {
-            gaps.may_split.push(part.name.to_string());
+        if made.may_be_split() {
+            gaps.slots.push((MAY_SPLIT, made.name.clone()));
         }
         Some(made)
     }
@@ -364,9 +342,6 @@ impl<'s> SiteReader<'s> {
 
 /// The slot of the board that the file calls so, whatever stands between letters and digits.
 fn on_board<'a>(site: &'a mut Site, of_board: usize, name: &Name) -> Option<&'a mut Slot> {
-    let squeezed = |text: &str| -> String {
-        text.chars().filter(char::is_ascii_alphanumeric).map(|c| c.to_ascii_lowercase()).collect()
-    };
     let wanted = squeezed(name.as_str());
     site.slots.iter_mut().take(of_board).find(|slot| squeezed(&slot.name) == wanted)
 }
