@@ -20,7 +20,7 @@ pub mod uplink;
 
 use crate::path::{GivenHop, Hop, HopSpec, Path, VolumeLayout};
 use narrows_base::fact::{Fact, Source};
-use narrows_base::units::BytesPerSec;
+use narrows_base::units::{BytesPerSec, human};
 use serde::{Deserialize, Serialize};
 
 /// What a ceiling rests on.
@@ -210,17 +210,14 @@ pub fn of_hop(hop: &Hop) -> Ceilings {
         }
         HopSpec::Raid(raid) => raid::of_raid(raid),
         HopSpec::Zfs(zfs) => raid::of_zfs(zfs),
-        HopSpec::Crypt(crypt) => crypt::of_crypt(crypt),
+        HopSpec::Crypt(crypt) => crypt::with_submitters(crypt, 1),
         HopSpec::Cache(_) => Ceilings::transparent(
             "bcache passes each request to the cache or to the backing device; the share of hits decides",
         ),
         HopSpec::Volume(volume) => Ceilings::transparent(match &volume.layout {
             VolumeLayout::Linear => "a linear mapping moves no bytes of its own".to_owned(),
             VolumeLayout::Striped { chunk } => {
-                format!(
-                    "stripes of {} over its devices add up",
-                    narrows_base::units::human::block_size(*chunk)
-                )
+                format!("stripes of {} over its devices add up", human::block_size(*chunk))
             }
             VolumeLayout::Multipath => "the paths to one device; the device is the same".to_owned(),
             VolumeLayout::Other(target) => format!("device-mapper target `{target}` has no published rate"),
@@ -244,13 +241,9 @@ pub fn of_given(hop: &GivenHop) -> Ceilings {
 fn limit(hop: &GivenHop, rate: &Fact<BytesPerSec>) -> Ceiling {
     let Some(&value) = rate.value() else { return Ceiling::Transparent(hop.does.clone()) };
     let source = rate.source();
-    Ceiling::Known(Limit {
-        rate: value,
-        raw: None,
-        basis: Basis::Spec,
-        formula: format!("{value}, given in {source}"),
-        facts: vec![FactRef::new("given rate", value, source)],
-    })
+    let facts = vec![FactRef::new("given rate", value, source)];
+    let formula = format!("{value}, given in {source}");
+    Ceiling::Known(Limit { rate: value, raw: None, basis: Basis::Spec, formula, facts })
 }
 
 /// A hop's place in the order of narrowness.
@@ -270,10 +263,10 @@ pub fn rank(path: &Path, ceilings: &[Ceilings], direction: Direction) -> Vec<Nar
         .iter()
         .zip(ceilings)
         .enumerate()
-        .filter_map(|(index, (hop, ceilings))| {
-            let traffic = direction.pick(hop.traffic.read, hop.traffic.write);
+        .filter_map(|(hop, (it, ceilings))| {
+            let traffic = direction.pick(it.traffic.read, it.traffic.write);
             let rate = ceilings.of(direction).rate()?;
-            (traffic > 0.0).then(|| Narrow { hop: index, rate: rate / traffic })
+            (traffic > 0.0).then(|| Narrow { hop, rate: rate / traffic })
         })
         .collect();
     ranked.sort_by(|a, b| a.rate.get().total_cmp(&b.rate.get()));

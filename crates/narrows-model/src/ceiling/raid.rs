@@ -17,18 +17,15 @@ const STRIPE_THREAD: f64 = 1.6;
 
 /// The ceilings of a RAID array.
 pub fn of_raid(hop: &RaidHop) -> Ceilings {
-    let members = hop.members.len();
     let Some(level) = hop.level else {
         let level = hop.md.level.value().map_or("of an unknown level", String::as_str);
         return Ceilings::unknown(format!("narrows knows no arithmetic for arrays {level}"));
     };
-    let arithmetic = arithmetic(level, members, &hop.md);
-    let pass = Ceiling::Transparent(arithmetic);
-    let write = match level {
-        RaidLevel::Raid5 | RaidLevel::Raid6 => Ceiling::Known(threads_of_stripes(hop)),
-        _ => pass.clone(),
-    };
-    Ceilings { read: pass, write }
+    let mut found = Ceilings::transparent(arithmetic(level, hop.members.len(), &hop.md));
+    if level.parity() > 0 {
+        found.write = Ceiling::Known(threads_of_stripes(hop));
+    }
+    found
 }
 
 /// The ceilings of a ZFS pool or one of its virtual devices: checksums and parity are computed by as many threads as there
@@ -83,13 +80,9 @@ fn threads_of_stripes(hop: &RaidHop) -> Limit {
     let thread = BytesPerSec::from_gb(STRIPE_THREAD);
     let rate = thread * f64::from(groups);
     let noun = if groups == 1 { "thread" } else { "threads" };
-    Limit {
-        rate,
-        raw: None,
-        basis: Basis::Guess,
-        formula: format!("{groups} stripe {noun} × {thread}, the most that one was seen to write, = {rate}"),
-        facts: vec![FactRef::new("stripe threads", groups, hop.md.group_threads.source())],
-    }
+    let formula = format!("{groups} stripe {noun} × {thread}, the most that one was seen to write, = {rate}");
+    let facts = vec![FactRef::new("stripe threads", groups, hop.md.group_threads.source())];
+    Limit { rate, raw: None, basis: Basis::Guess, formula, facts }
 }
 
 // What mirrors give and cost: RAID-1, RAID-10, ZFS mirrors.

@@ -22,11 +22,8 @@ pub fn of_chipset(hop: &UplinkHop) -> Ceilings {
     if chipset.visible_link {
         return Ceilings::transparent("its uplink is a PCIe link that the kernel shows, a hop of its own");
     }
-    let Some(speed) = GtPerSec::from_pcie_generation(chipset.generation) else {
-        return Ceilings::unknown("the catalogue gives no PCIe generation for this uplink");
-    };
-    let width = Lanes::new(chipset.lanes);
-    let Some(raw) = pcie::raw(speed, width) else {
+    let speed = GtPerSec::from_pcie_generation(chipset.generation);
+    let Some((speed, raw)) = speed.and_then(|it| Some((it, pcie::raw(it, Lanes::new(chipset.lanes))?))) else {
         return Ceilings::unknown("the catalogue gives no PCIe generation for this uplink");
     };
     let payload = Bytes::new(u64::from(chipset.max_payload));
@@ -46,24 +43,19 @@ fn limit(
     overhead: f64,
     packets: &str,
 ) -> Limit {
-    let size = chipset.max_payload;
-    let width = Lanes::new(chipset.lanes);
+    let (size, width) = (chipset.max_payload, Lanes::new(chipset.lanes));
     let source = Source::new(chipset.source.as_str());
-    Limit {
-        rate,
-        raw: Some(raw),
-        basis: published(chipset.verified),
-        formula: format!(
-            "{}: {}; {size} B {packets} (×{size}/{:.0}) and skip sets (×0.9974) leave {rate} for all that is behind it",
-            chipset.uplink,
-            wire_formula(speed, width, raw),
-            f64::from(size) + overhead,
-        ),
-        facts: vec![
-            FactRef::new("chipset", &chipset.name, &source),
-            FactRef::new("uplink", format!("{}, {speed} {width}", chipset.uplink), &source),
-        ],
-    }
+    let formula = format!(
+        "{}: {}; {size} B {packets} (×{size}/{:.0}) and skip sets (×0.9974) leave {rate} for all that is behind it",
+        chipset.uplink,
+        wire_formula(speed, width, raw),
+        f64::from(size) + overhead,
+    );
+    let facts = vec![
+        FactRef::new("chipset", &chipset.name, &source),
+        FactRef::new("uplink", format!("{}, {speed} {width}", chipset.uplink), &source),
+    ];
+    Limit { rate, raw: Some(raw), basis: published(chipset.verified), formula, facts }
 }
 
 /// A switch carries what its links carry, and they are hops of their own; it adds a little time to each packet.
@@ -94,24 +86,18 @@ const SAME_PACKAGE: u32 = 20;
 
 /// The ceilings of the way from a device's NUMA node to that of its readers.
 pub fn of_socket(hop: &SocketHop) -> Ceilings {
-    let (device, reader) = (hop.device_node, hop.reader_node);
+    let (device, reader, distance) = (hop.device_node, hop.reader_node, hop.distance);
     if device == reader {
         return Ceilings::transparent(format!("device and readers are on node {device}: nothing is crossed"));
     }
-    match hop.distance {
-        LOCAL..SAME_DIE => {
-            return Ceilings::transparent(format!(
-                "nodes {device} and {reader} share a die (distance {})",
-                hop.distance
-            ));
-        }
-        SAME_DIE..SAME_PACKAGE => {
-            return Ceilings::unknown(format!(
-                "nodes {device} and {reader} are dies of one package (distance {}); the rate between them is not published",
-                hop.distance
-            ));
-        }
-        _ => {}
+    if (LOCAL..SAME_DIE).contains(&distance) {
+        let why = format!("nodes {device} and {reader} share a die (distance {distance})");
+        return Ceilings::transparent(why);
+    }
+    if (SAME_DIE..SAME_PACKAGE).contains(&distance) {
+        return Ceilings::unknown(format!(
+            "nodes {device} and {reader} are dies of one package (distance {distance}); the rate between them is not published"
+        ));
     }
     let Some(platform) = &hop.platform else {
         return Ceilings::unknown("the catalogue does not know the interconnect of these processors");
@@ -123,19 +109,15 @@ pub fn of_socket(hop: &SocketHop) -> Ceilings {
     let raw = link * f64::from(interconnect.links);
     let rate = raw * interconnect.efficiency;
     let source = Source::new(platform.source.as_str());
-    Ceilings::same(Limit {
-        rate,
-        raw: Some(raw),
-        basis: published(interconnect.verified),
-        formula: format!(
-            "{} links of {} × {link} = {raw} raw in each direction; data gets ×{} = {rate}",
-            interconnect.links, interconnect.name, interconnect.efficiency
-        ),
-        facts: vec![
-            FactRef::new("processors", &platform.name, &source),
-            FactRef::new("nodes", format!("{device} to {reader}, distance {}", hop.distance), &source),
-        ],
-    })
+    let formula = format!(
+        "{} links of {} × {link} = {raw} raw in each direction; data gets ×{} = {rate}",
+        interconnect.links, interconnect.name, interconnect.efficiency
+    );
+    let facts = vec![
+        FactRef::new("processors", &platform.name, &source),
+        FactRef::new("nodes", format!("{device} to {reader}, distance {distance}"), &source),
+    ];
+    Ceilings::same(Limit { rate, raw: Some(raw), basis: published(interconnect.verified), formula, facts })
 }
 
 #[cfg(test)]
