@@ -4,6 +4,7 @@ mod board;
 mod machine;
 mod system;
 
+pub use crate::path::file::SplitMode;
 pub use board::{BoardOptions, of_board};
 pub use machine::of_machine;
 pub use narrows_base::catalog::SlotForm;
@@ -45,24 +46,6 @@ impl fmt::Display for Attachment {
             Self::Cpu(socket) => write!(f, "CPU {}", socket + 1),
             Self::Chipset => f.write_str("chipset"),
         }
-    }
-}
-
-/// The links that a slot is split into, in the order of its lanes: `x8x4x4`.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct SplitMode(pub Vec<Lanes>);
-
-impl SplitMode {
-    /// Reads `x8x4x4`; `None` for anything else.
-    pub fn parse(text: &str) -> Option<Self> {
-        let links: Option<Vec<Lanes>> = text.strip_prefix('x')?.split('x').map(Lanes::parse).collect();
-        links.filter(|links| links.len() > 1).map(Self)
-    }
-}
-
-impl fmt::Display for SplitMode {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.iter().try_for_each(|lanes| write!(f, "{lanes}"))
     }
 }
 

@@ -4,8 +4,8 @@ mod parts;
 
 pub use parts::{
     Adapter, Attachment, Cache, Chipset, Cluster, Crypt, Device, DeviceKind, Filesystem, Host, Interconnect,
-    Iommu, LinkGiven, Network, Raid, RaidKind, Remote, Slot, Switch, Technology, Vm, Volume, WriteCache,
-    ZfsLevel,
+    Iommu, LinkGiven, Network, Raid, RaidKind, Remote, Slot, SplitMode, Switch, Technology, Vm, Volume,
+    WriteCache, ZfsLevel,
 };
 
 use serde::{Deserialize, Serialize};

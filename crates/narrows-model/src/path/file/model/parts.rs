@@ -1,5 +1,7 @@
 //! The parts of a described system: what can be touched, what lies on drives, and what lies between hosts.
 
+use std::fmt;
+
 use serde::{Deserialize, Serialize};
 
 use super::Name;
@@ -145,6 +147,24 @@ pub struct Slot {
     pub form: Option<SlotForm>,
     /// How the firmware can split it, `x4x4x4x4`; empty when it cannot, `None` when nobody said.
     pub bifurcation: Option<Vec<String>>,
+}
+
+/// The links that a slot is split into, in the order of its lanes: `x8x4x4`.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct SplitMode(pub Vec<Lanes>);
+
+impl SplitMode {
+    /// Reads `x8x4x4`; `None` for anything else.
+    pub fn parse(text: &str) -> Option<Self> {
+        let links: Option<Vec<Lanes>> = text.strip_prefix('x')?.split('x').map(Lanes::parse).collect();
+        links.filter(|links| links.len() > 1).map(Self)
+    }
+}
+
+impl fmt::Display for SplitMode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|lanes| write!(f, "{lanes}"))
+    }
 }
 
 /// A PCIe switch.
