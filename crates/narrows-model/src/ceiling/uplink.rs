@@ -1,6 +1,6 @@
 //! What the uplink of a chipset and the connection between two sockets carry, and what a switch adds.
 
-use super::pcie::{self, wire_formula};
+use super::pcie::{self, Packets, wire_formula};
 use super::{Ceilings, FactRef, Limit, published};
 use crate::path::{SocketHop, UplinkHop};
 use narrows_base::catalog::{Chipset, catalog};
@@ -26,31 +26,16 @@ pub fn of_chipset(hop: &UplinkHop) -> Ceilings {
     let Some((speed, raw)) = speed.and_then(|it| Some((it, pcie::raw(it, Lanes::new(chipset.lanes))?))) else {
         return Ceilings::unknown("the catalogue gives no PCIe generation for this uplink");
     };
-    let payload = Bytes::new(u64::from(chipset.max_payload));
-    let read = pcie::device_to_host(raw, payload);
-    let write = pcie::host_to_device(raw, payload);
-    Ceilings::each(
-        limit(chipset, speed, raw, read, pcie::WRITE_OVERHEAD, "payloads"),
-        limit(chipset, speed, raw, write, pcie::COMPLETION_OVERHEAD, "completions"),
-    )
+    let limit = |packets: &Packets| limit(chipset, (speed, raw), packets);
+    Ceilings::each(limit(&pcie::PAYLOADS), limit(&pcie::COMPLETIONS))
 }
 
-fn limit(
-    chipset: &Chipset,
-    speed: GtPerSec,
-    raw: BytesPerSec,
-    rate: BytesPerSec,
-    overhead: f64,
-    packets: &str,
-) -> Limit {
-    let (size, width) = (chipset.max_payload, Lanes::new(chipset.lanes));
+fn limit(chipset: &Chipset, (speed, raw): (GtPerSec, BytesPerSec), packets: &Packets) -> Limit {
+    let width = Lanes::new(chipset.lanes);
+    let (rate, leave) = packets.leave(raw, Bytes::new(u64::from(chipset.max_payload)), "");
     let source = Source::new(chipset.source.as_str());
-    let formula = format!(
-        "{}: {}; {size} B {packets} (×{size}/{:.0}) and skip sets (×0.9974) leave {rate} for all that is behind it",
-        chipset.uplink,
-        wire_formula(speed, width, raw),
-        f64::from(size) + overhead,
-    );
+    let wire = wire_formula(speed, width, raw);
+    let formula = format!("{}: {wire}; {leave} for all that is behind it", chipset.uplink);
     let facts = vec![
         FactRef::new("chipset", &chipset.name, &source),
         FactRef::new("uplink", format!("{}, {speed} {width}", chipset.uplink), &source),

@@ -1,11 +1,11 @@
 //! The way from a part to the memory of its host: its interface and link, slots, switches, adapters, chipsets and sockets.
 
-use super::{BuildError, Spot, Walk, fact, find_adapter, find_switch, given, listed, no_place};
+use super::{Built, Spot, Walk, fact, find_adapter, find_switch, given, listed, no_place};
 use crate::path::file::{
     Adapter, Attachment, Chipset, Device, DeviceKind, Host, Interconnect, LinkGiven, Name, Part, PartKind,
     Slot, Switch,
 };
-use crate::path::graph::Node;
+use crate::path::graph::{NewHop, Node};
 use crate::path::{
     ControllerHop, DeviceHop, GivenHop, HopKind, HopSpec, LinkHop, LinkPort, SocketHop, Traffic, UplinkHop,
 };
@@ -20,22 +20,12 @@ const OTHER_SOCKET: u32 = 21;
 
 impl<'s> Walk<'s> {
     /// Puts the way from the part of `spot`, which is in `upstream` with `end` of its link, to memory.
-    pub(super) fn upstream(
-        &mut self,
-        spot: Spot<'s, '_>,
-        upstream: &Name,
-        end: LinkGiven,
-    ) -> Result<(), BuildError> {
+    pub(super) fn upstream(&mut self, spot: Spot<'s, '_>, upstream: &Name, end: LinkGiven) -> Built {
         let carrier = self.part(upstream, &spot.part.name)?;
         self.deeper(upstream, |walk| walk.in_carrier(spot, carrier, end))
     }
 
-    fn in_carrier(
-        &mut self,
-        spot: Spot<'s, '_>,
-        carrier: &'s Part,
-        end: LinkGiven,
-    ) -> Result<(), BuildError> {
+    fn in_carrier(&mut self, spot: Spot<'s, '_>, carrier: &'s Part, end: LinkGiven) -> Built {
         let is_wire =
             !matches!(&spot.part.kind, PartKind::Device(device) if interface(spot.part, device).is_some());
         let has_end = is_wire && end.width.is_some() && end.generation.is_some();
@@ -60,10 +50,8 @@ impl<'s> Walk<'s> {
                     Some(model) => format!("{} {model}", carrier.name),
                     None => format!("adapter {}", carrier.name),
                 };
-                match self.put(below, title, spec)? {
-                    Some(below) => self.upstream(below, &adapter.upstream, adapter.link),
-                    None => Ok(()),
-                }
+                let Some(below) = self.put(below, title, spec)? else { return Ok(()) };
+                self.upstream(below, &adapter.upstream, adapter.link)
             }
             PartKind::Chipset(chipset) => self.chipset(below, chipset),
             PartKind::Host(_) => self.socket(below, &carrier.name, 0),
@@ -72,7 +60,7 @@ impl<'s> Walk<'s> {
     }
 
     /// The way from a slot to memory.
-    fn attachment(&mut self, spot: Spot<'s, '_>, slot: &'s Slot) -> Result<(), BuildError> {
+    fn attachment(&mut self, spot: Spot<'s, '_>, slot: &'s Slot) -> Built {
         let carrier = self.part(slot.on.name(), &spot.part.name)?;
         match (&slot.on, &carrier.kind) {
             (Attachment::Socket { host, socket }, _) => self.socket(spot, host, *socket),
@@ -86,7 +74,7 @@ impl<'s> Walk<'s> {
         }
     }
 
-    fn switch(&mut self, spot: Spot<'s, '_>, switch: &'s Switch) -> Result<(), BuildError> {
+    fn switch(&mut self, spot: Spot<'s, '_>, switch: &'s Switch) -> Built {
         let part = spot.part;
         let known = listed(part, "switch", switch.model.as_deref(), find_switch)?;
         let name = known
@@ -97,21 +85,19 @@ impl<'s> Walk<'s> {
         self.upstream(below, &switch.upstream, LinkGiven { generation, ..switch.uplink })
     }
 
-    fn chipset(&mut self, spot: Spot<'s, '_>, chipset: &'s Chipset) -> Result<(), BuildError> {
+    fn chipset(&mut self, spot: Spot<'s, '_>, chipset: &'s Chipset) -> Built {
         let entry = chipset.entry(spot.part)?;
         let name = entry.as_ref().map_or_else(
             || format!("chipset {}", spot.part.name),
             |it| format!("{} chipset, {}", it.name, it.uplink),
         );
         let spec = HopSpec::Chipset(UplinkHop { name: name.clone(), chipset: entry, ..UplinkHop::default() });
-        match self.put(spot, name, spec)? {
-            Some(below) => self.socket(below, &chipset.host, chipset.socket),
-            None => Ok(()),
-        }
+        let Some(below) = self.put(spot, name, spec)? else { return Ok(()) };
+        self.socket(below, &chipset.host, chipset.socket)
     }
 
     /// The way from a socket to the one where the data is read, and its host's memory.
-    fn socket(&mut self, spot: Spot<'s, '_>, host: &Name, socket: u32) -> Result<(), BuildError> {
+    fn socket(&mut self, spot: Spot<'s, '_>, host: &Name, socket: u32) -> Built {
         let part = self.part(host, &"a slot")?;
         let PartKind::Host(given_host) = &part.kind else {
             return Err(no_place(&Name::new("a slot"), host, &part.kind));
@@ -123,44 +109,18 @@ impl<'s> Walk<'s> {
         };
         let mut node = spot.above;
         if let Some(to) = wanted.filter(|to| *to != socket) {
-            let (name, spec) = self.interconnect(part, given_host, socket, to)?;
-            let id = format!("{host}:{socket}-{to}");
-            match self.add(node, &id, name, spec, Traffic::ONE)? {
-                Some(next) => node = next,
-                None => return Ok(()),
-            }
+            let hop = interconnect(part, given_host, (socket, to))?;
+            let Some(next) = self.add(node, hop, Traffic::ONE)? else { return Ok(()) };
+            node = next;
         }
         if given_host.memory_rate.is_some() {
             let spec = given(HopKind::Memory, given_host.memory_rate, part, "main memory");
-            self.add(node, host.as_str(), format!("main memory of {host}"), spec, Traffic::ONE)?;
+            self.add(node, NewHop::new(host, format!("main memory of {host}"), spec), Traffic::ONE)?;
         }
         Ok(())
     }
 
-    fn interconnect(
-        &self,
-        part: &Part,
-        host: &Host,
-        from: u32,
-        to: u32,
-    ) -> Result<(String, HopSpec), BuildError> {
-        let by_words = |name: &str| catalog().processor_by_words(name);
-        let platform = listed(part, "processor", host.processor.as_deref(), by_words)?;
-        let what =
-            platform.and_then(|it| it.interconnect.as_ref()).map_or("interconnect", |it| it.name.as_str());
-        let title = format!("{what} from socket {from} to {to} of {}", part.name);
-        if let Some(links) = host.interconnect {
-            let rate = Some(links.carries());
-            return Ok((title, given(HopKind::Socket, rate, part, "the connection between two sockets")));
-        }
-        let (distance, platform) = (OTHER_SOCKET, platform.cloned());
-        let hop = SocketHop { device_node: from, reader_node: to, distance, platform };
-        Ok((title, HopSpec::Socket(Box::new(hop))))
-    }
-}
-
-impl<'s> Walk<'s> {
-    pub(super) fn device(&mut self, spot: Spot<'s, '_>, device: &'s Device) -> Result<(), BuildError> {
+    pub(super) fn device(&mut self, spot: Spot<'s, '_>, device: &'s Device) -> Built {
         let part = spot.part;
         let title = match &device.model {
             Some(model) => format!("{} {model}", part.name),
@@ -170,11 +130,30 @@ impl<'s> Walk<'s> {
         let Some((name, spec)) = interface(part, device) else {
             return self.upstream(below, &device.upstream, device.end());
         };
-        match self.put(below, name, spec)? {
-            Some(below) => self.upstream(below, &device.upstream, device.link),
-            None => Ok(()),
-        }
+        let Some(below) = self.put(below, name, spec)? else { return Ok(()) };
+        self.upstream(below, &device.upstream, device.link)
     }
+}
+
+/// The way from one socket of a host to another.
+fn interconnect(part: &Part, host: &Host, (from, to): (u32, u32)) -> Built<NewHop> {
+    let by_words = |name: &str| catalog().processor_by_words(name);
+    let platform = listed(part, "processor", host.processor.as_deref(), by_words)?;
+    let named = platform.and_then(|it| it.interconnect.as_ref());
+    let what = named.map_or("interconnect", |it| it.name.as_str());
+    let spec = match host.interconnect {
+        Some(links) => {
+            given(HopKind::Socket, Some(links.carries()), part, "the connection between two sockets")
+        }
+        None => HopSpec::Socket(Box::new(SocketHop {
+            device_node: from,
+            reader_node: to,
+            distance: OTHER_SOCKET,
+            platform: platform.cloned(),
+        })),
+    };
+    let title = format!("{what} from socket {from} to {to} of {}", part.name);
+    Ok(NewHop::new(format!("{}:{from}-{to}", part.name), title, spec))
 }
 
 fn kind_name(kind: DeviceKind) -> &'static str {
@@ -265,12 +244,12 @@ fn adapter_spec(part: &Part, adapter: &Adapter) -> HopSpec {
 
 impl<'s> Walk<'s> {
     /// The link between the part with its `end` and a port of `carrier`.
-    pub(super) fn link(
+    fn link(
         &mut self,
         spot: Spot<'s, '_>,
         end: LinkGiven,
         (carrier, port): (&'s Part, LinkGiven),
-    ) -> Result<Option<Node>, BuildError> {
+    ) -> Built<Option<Node>> {
         let part = spot.part;
         let payload =
             end.payload.into_iter().chain(port.payload).min().or_else(|| self.usual_payload(carrier));
@@ -294,7 +273,7 @@ impl<'s> Walk<'s> {
             PartKind::Network(network) => super::layer::on_link(network),
             _ => Traffic::ONE,
         };
-        self.add(spot.above, part.name.as_str(), name, HopSpec::Link(Box::new(hop)), fraction)
+        self.add(spot.above, NewHop::new(&part.name, name, HopSpec::Link(Box::new(hop))), fraction)
     }
 
     /// Max_Payload_Size of the chipset that a slot hangs on.

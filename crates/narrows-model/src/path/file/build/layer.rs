@@ -1,6 +1,6 @@
 //! Arrays, encryption, caches, volumes, file systems, virtual machines; interfaces, storage over networks, clusters.
 
-use super::{BuildError, ReaderPlace, Spot, Walk, fact, given, no_place};
+use super::{Built, ReaderPlace, Spot, Walk, fact, given, no_place};
 use crate::path::file::{
     Attachment, Cache, Cluster, Crypt, DeviceKind, Filesystem, Name, Network, Part, PartKind, Raid, RaidKind,
     Remote, Technology, Vm, Volume, ZfsLevel,
@@ -19,7 +19,7 @@ use narrows_machine::cipher::CipherRate;
 const USUAL_SECTOR: Bytes = Bytes::new(512);
 
 impl<'s> Walk<'s> {
-    pub(super) fn raid(&mut self, spot: Spot<'s, '_>, raid: &'s Raid) -> Result<(), BuildError> {
+    pub(super) fn raid(&mut self, spot: Spot<'s, '_>, raid: &'s Raid) -> Built {
         let part = spot.part;
         let members: Vec<String> = raid.members.iter().map(Name::to_string).collect();
         let md = md_of(part, raid);
@@ -73,7 +73,7 @@ impl<'s> Walk<'s> {
         })
     }
 
-    pub(super) fn crypt(&mut self, spot: Spot<'s, '_>, crypt: &'s Crypt) -> Result<(), BuildError> {
+    pub(super) fn crypt(&mut self, spot: Spot<'s, '_>, crypt: &'s Crypt) -> Built {
         let part = spot.part;
         let host = self.system.host_of(&crypt.on);
         let (name, sector) = (part.name.to_string(), crypt.sector_size.unwrap_or(USUAL_SECTOR));
@@ -107,7 +107,7 @@ impl<'s> Walk<'s> {
         self.layer(below, &crypt.on, Traffic::ONE)
     }
 
-    pub(super) fn cache(&mut self, spot: Spot<'s, '_>, cache: &'s Cache) -> Result<(), BuildError> {
+    pub(super) fn cache(&mut self, spot: Spot<'s, '_>, cache: &'s Cache) -> Built {
         let part = spot.part;
         let mode = if cache.writeback { "writeback" } else { "writethrough" };
         let bcache = Bcache {
@@ -126,7 +126,7 @@ impl<'s> Walk<'s> {
         self.layer(below, &cache.backing, rest)
     }
 
-    pub(super) fn volume(&mut self, spot: Spot<'s, '_>, volume: &'s Volume) -> Result<(), BuildError> {
+    pub(super) fn volume(&mut self, spot: Spot<'s, '_>, volume: &'s Volume) -> Built {
         let part = spot.part;
         let (layout, what) = match volume.stripe {
             None => (VolumeLayout::Linear, "linear volume"),
@@ -145,11 +145,7 @@ impl<'s> Walk<'s> {
         volume.members.iter().try_for_each(|member| self.layer(below, member, share))
     }
 
-    pub(super) fn filesystem(
-        &mut self,
-        spot: Spot<'s, '_>,
-        filesystem: &'s Filesystem,
-    ) -> Result<(), BuildError> {
+    pub(super) fn filesystem(&mut self, spot: Spot<'s, '_>, filesystem: &'s Filesystem) -> Built {
         let part = spot.part;
         let spec = match filesystem.rate {
             Some(_) => given(HopKind::Filesystem, filesystem.rate, part, filesystem.kind.as_str()),
@@ -167,7 +163,7 @@ impl<'s> Walk<'s> {
         filesystem.members.iter().try_for_each(|member| self.layer(below, member, share))
     }
 
-    pub(super) fn vm(&mut self, spot: Spot<'s, '_>, vm: &'s Vm) -> Result<(), BuildError> {
+    pub(super) fn vm(&mut self, spot: Spot<'s, '_>, vm: &'s Vm) -> Built {
         let part = spot.part;
         // What it may move is a cap on a workload, and not what it can carry.
         let does = "a virtual adapter passes on what the host gives";
@@ -216,7 +212,7 @@ impl<'s> Walk<'s> {
         spot: Spot<'s, '_>,
         network: &'s Network,
         both_ways: bool,
-    ) -> Result<Option<Node>, BuildError> {
+    ) -> Built<Option<Node>> {
         let part = spot.part;
         let ports = network.ports.max(1);
         let speed = BitsPerSec::new(network.rate.get() * f64::from(ports));
@@ -248,7 +244,7 @@ impl<'s> Walk<'s> {
         Ok(Some(card.above))
     }
 
-    pub(super) fn remote(&mut self, spot: Spot<'s, '_>, remote: &'s Remote) -> Result<(), BuildError> {
+    pub(super) fn remote(&mut self, spot: Spot<'s, '_>, remote: &'s Remote) -> Built {
         let part = spot.part;
         let what = remote.protocol.as_deref().unwrap_or("server");
         let does = "the network and what is behind it decide";
@@ -270,7 +266,7 @@ impl<'s> Walk<'s> {
         self.layer(Spot { reader: server.as_ref(), ..below }, &remote.on, Traffic::ONE)
     }
 
-    pub(super) fn cluster(&mut self, spot: Spot<'s, '_>, cluster: &'s Cluster) -> Result<(), BuildError> {
+    pub(super) fn cluster(&mut self, spot: Spot<'s, '_>, cluster: &'s Cluster) -> Built {
         let part = spot.part;
         let does = match cluster.data.zip(cluster.parity) {
             None => format!("each byte is kept {} times", cluster.copies.unwrap_or(1)),
@@ -299,7 +295,7 @@ impl<'s> Walk<'s> {
     }
 
     /// Puts the interface `name` there.
-    fn card(&mut self, spot: Spot<'s, '_>, name: &Name, both_ways: bool) -> Result<Option<Node>, BuildError> {
+    fn card(&mut self, spot: Spot<'s, '_>, name: &Name, both_ways: bool) -> Built<Option<Node>> {
         let part = self.part(name, &spot.part.name)?;
         match &part.kind {
             PartKind::Network(network) => self.network(Spot { part, ..spot }, network, both_ways),

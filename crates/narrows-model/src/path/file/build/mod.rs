@@ -48,6 +48,9 @@ pub enum BuildError {
     },
 }
 
+/// What a step of the walk comes to.
+type Built<T = ()> = Result<T, BuildError>;
+
 /// A place in a host: where data is to arrive.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct ReaderPlace {
@@ -92,17 +95,17 @@ struct Walk<'s> {
 }
 
 impl<'s> Walk<'s> {
-    fn part(&self, name: &Name, by: &dyn fmt::Display) -> Result<&'s Part, BuildError> {
+    fn part(&self, name: &Name, by: &dyn fmt::Display) -> Built<&'s Part> {
         self.system.part(name).ok_or_else(|| BuildError::Dangling { by: by.to_string(), name: name.clone() })
     }
 
     /// Puts the part `name` where its share of the traffic of the part above goes.
-    fn layer(&mut self, below: Spot<'s, '_>, name: &Name, fraction: Traffic) -> Result<(), BuildError> {
+    fn layer(&mut self, below: Spot<'s, '_>, name: &Name, fraction: Traffic) -> Built {
         let part = self.part(name, &below.part.name)?;
         self.part_at(Spot { part, fraction, ..below }, &below.part.name)
     }
 
-    fn part_at(&mut self, spot: Spot<'s, '_>, by: &dyn fmt::Display) -> Result<(), BuildError> {
+    fn part_at(&mut self, spot: Spot<'s, '_>, by: &dyn fmt::Display) -> Built {
         let part = spot.part;
         self.deeper(&part.name, |walk| match &part.kind {
             PartKind::Device(device) => walk.device(spot, device),
@@ -115,20 +118,12 @@ impl<'s> Walk<'s> {
             PartKind::Remote(remote) => walk.remote(spot, remote),
             PartKind::Cluster(cluster) => walk.cluster(spot, cluster),
             PartKind::Vm(vm) => walk.vm(spot, vm),
-            PartKind::Host(_)
-            | PartKind::Chipset(_)
-            | PartKind::Slot(_)
-            | PartKind::Switch(_)
-            | PartKind::Adapter(_) => Err(no_place(&Name::new(by.to_string()), &part.name, &part.kind)),
+            other => Err(no_place(&Name::new(by.to_string()), &part.name, other)),
         })
     }
 
     /// Walks on from a part that stands this deep; one that lies on itself has no end.
-    fn deeper(
-        &mut self,
-        name: &Name,
-        walk: impl FnOnce(&mut Self) -> Result<(), BuildError>,
-    ) -> Result<(), BuildError> {
+    fn deeper(&mut self, name: &Name, walk: impl FnOnce(&mut Self) -> Built) -> Built {
         if self.depth >= MOST_LAYERS {
             return Err(BuildError::Cycle(name.clone()));
         }
@@ -139,27 +134,17 @@ impl<'s> Walk<'s> {
     }
 
     /// Puts the hop of a part; `Some` with the place below it when what lies there is still to be put in.
-    fn put<'r>(
-        &mut self,
-        spot: Spot<'s, 'r>,
-        name: String,
-        spec: HopSpec,
-    ) -> Result<Option<Spot<'s, 'r>>, BuildError> {
-        let above = self.add(spot.above, spot.part.name.as_str(), name, spec, spot.fraction)?;
+    fn put<'r>(&mut self, spot: Spot<'s, 'r>, name: String, spec: HopSpec) -> Built<Option<Spot<'s, 'r>>> {
+        let hop = NewHop::new(&spot.part.name, name, spec);
+        let above = self.add(spot.above, hop, spot.fraction)?;
         Ok(above.map(|above| Spot { above, fraction: Traffic::ONE, ..spot }))
     }
 
     /// Puts a hop below `above`; `Some` when what lies below it is still to be put in.
-    fn add(
-        &mut self,
-        above: Node,
-        key: &str,
-        name: String,
-        spec: HopSpec,
-        fraction: Traffic,
-    ) -> Result<Option<Node>, BuildError> {
-        match self.graph.join(above, NewHop::new(key, name, spec), fraction) {
-            Joined::Cycle => Err(BuildError::Cycle(Name::new(key))),
+    fn add(&mut self, above: Node, hop: NewHop, fraction: Traffic) -> Built<Option<Node>> {
+        let name = Name::new(hop.id.key());
+        match self.graph.join(above, hop, fraction) {
+            Joined::Cycle => Err(BuildError::Cycle(name)),
             joined => Ok(joined.new_node()),
         }
     }
@@ -216,7 +201,7 @@ fn listed<'c, T>(
     what: &'static str,
     model: Option<&str>,
     find: impl Fn(&str) -> Option<&'c T>,
-) -> Result<Option<&'c T>, BuildError> {
+) -> Built<Option<&'c T>> {
     let Some(name) = model else { return Ok(None) };
     let unlisted = || BuildError::Unlisted { part: part.name.clone(), what, name: name.to_owned() };
     find(name).map(Some).ok_or_else(unlisted)
