@@ -6,7 +6,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::problem::{self, Class, Problem, WholeRate, link_of, uplink_of};
-use super::search::{Component, Found, Placement, Prefer, Request, Sums, is_serving, lanes_now};
+use super::search::{Component, Found, Placement, Prefer, Request, Sums, Uses, lanes_now};
 use super::site::{Attachment, Shared, Site};
 use super::wish::Kind;
 use crate::predict::flow::{CapacityUse, Flow, max_min};
@@ -23,11 +23,10 @@ struct Seat<'c> {
 /// What a placement means.
 pub fn outcome(site: &Site, request: &Request, found: &Found, placement: &Placement) -> Outcome {
     let problem = Problem::new(site, request);
-    let used = |slot: usize| placement.seated.iter().any(|seat| seat.slot == slot);
-    let is_set = |slot: usize| placement.seated.iter().any(|seat| seat.slot == slot && seat.choice.setting);
-    let seated = placement.seated.iter();
+    let seated = || placement.seated.iter();
+    let uses = |slot: usize| seated().find(|seat| seat.slot == slot).map(|seat| seat.choice.setting);
     let lanes: Vec<Lanes> =
-        seated.map(|seat| lanes_now(&problem, seat.slot, &seat.choice, &used, &is_set)).collect();
+        seated().map(|seat| lanes_now(&problem, seat.slot, &seat.choice, &uses)).collect();
     let (seats, groups) = seat(site, found, placement, &lanes);
     let read = solve(&seats, &groups, &|rates| rates.read);
     let write = solve(&seats, &groups, &|rates| rates.write);
@@ -37,9 +36,7 @@ pub fn outcome(site: &Site, request: &Request, found: &Found, placement: &Placem
         .map(|(at, seat)| seat.outcome(at, &groups, Rates { read: read[at], write: write[at] }))
         .collect();
     let moving = || devices.iter().filter(|device| device.kind != Kind::Gpu);
-    let slots = placement
-        .seated
-        .iter()
+    let slots = seated()
         .zip(&lanes)
         .map(|(seated, lanes)| SlotOutcome {
             slot: site.slots[seated.slot].name.clone(),
@@ -61,10 +58,10 @@ pub fn outcome(site: &Site, request: &Request, found: &Found, placement: &Placem
         alone: moving().map(|device| device.alone).sum(),
         shared,
         settings: settings(site, placement),
-        lost: lost(site, placement, &used, &is_set),
+        lost: lost(site, &uses),
         parts: if site.gaps.is_empty() { parts(placement) } else { Vec::new() },
-        slots_used: placement.seated.iter().filter(|seat| !site.slots[seat.slot].form.takes_drives()).count(),
-        slots_free: free(&problem, &used, &is_set),
+        slots_used: seated().filter(|seat| !site.slots[seat.slot].form.takes_drives()).count(),
+        slots_free: free(&problem, &uses),
         balance: balance(&problem, found, placement, &lanes),
         slots,
     }
@@ -212,23 +209,18 @@ fn settings(site: &Site, placement: &Placement) -> Vec<FirmwareSetting> {
     settings
 }
 
-fn lost(
-    site: &Site,
-    placement: &Placement,
-    used: &dyn Fn(usize) -> bool,
-    is_set: &dyn Fn(usize) -> bool,
-) -> Vec<String> {
+fn lost(site: &Site, uses: Uses<'_>) -> Vec<String> {
     let mut lost = Vec::new();
     for (at, slot) in site.slots.iter().enumerate().filter(|(_, slot)| slot.dead.is_none()) {
-        if let Some(setting) = slot.setting.as_ref().filter(|_| is_set(at)) {
+        if let Some(setting) = slot.setting.as_ref().filter(|_| uses(at) == Some(true)) {
             let slots =
                 setting.slots_off.iter().filter_map(|off| site.slots.get(*off)).map(|slot| &slot.name);
             lost.extend(slots.chain(&setting.connectors_off).map(|name| format!("{name} (off)")));
         }
-        if placement.seated.iter().any(|seat| seat.slot == at) {
+        if uses(at).is_some() {
             lost.extend(slot.connectors_off.iter().map(|name| format!("{name} (off)")));
         }
-        if let Some(lanes) = slot.left_by(used) {
+        if let Some(lanes) = slot.left_by(&|by| uses(by).is_some()) {
             lost.push(match lanes.get() {
                 0 => format!("{} (off)", slot.name),
                 _ => format!("{} ({lanes} of {})", slot.name, slot.lanes),
@@ -244,26 +236,26 @@ fn parts(placement: &Placement) -> Vec<BoughtCards> {
     grouped(cards).into_iter().map(part).collect()
 }
 
-fn free(problem: &Problem<'_>, used: &dyn Fn(usize) -> bool, is_set: &dyn Fn(usize) -> bool) -> Vec<String> {
+fn free(problem: &Problem<'_>, uses: Uses<'_>) -> Vec<String> {
     let site = problem.site;
     let has_lanes = |at: usize| {
         let first = problem.choices[at].first();
-        first.is_some_and(|choice| lanes_now(problem, at, choice, used, is_set).get() > 0)
+        first.is_some_and(|choice| lanes_now(problem, at, choice, uses).get() > 0)
     };
-    let works = |at: &usize| site.is_usable(*at) && !used(*at) && has_lanes(*at);
+    let works = |at: &usize| site.is_usable(*at) && uses(*at).is_none() && has_lanes(*at);
     let cards = (0..site.slots.len()).filter(|at| !site.slots[*at].form.takes_drives());
     cards.filter(works).map(|at| site.slots[at].name.clone()).collect()
 }
 
 fn balance(problem: &Problem<'_>, found: &Found, placement: &Placement, lanes: &[Lanes]) -> Option<Balance> {
-    if !is_serving(problem) {
+    if !problem.serving {
         return None;
     }
     let mut sums = Sums::default();
     for (seat, lanes) in placement.seated.iter().zip(lanes) {
         let mut counts = vec![0u8; found.classes.len()];
         seat.devices.iter().for_each(|(class, count)| counts[*class] = *count);
-        sums = sums.add(problem, Prefer::Rate, seat.slot, (&seat.choice, &counts), *lanes)?;
+        sums = sums.add(problem, seat.slot, (&seat.choice, &counts), *lanes)?;
     }
     let sockets = usize::from(problem.site.sockets);
     let one_sided =

@@ -3,7 +3,7 @@
 use std::iter::Sum;
 use std::ops::{Add, Sub};
 
-use super::search::{Parts, Request};
+use super::search::{Parts, Prefer, Request};
 use super::site::{Site, Slot, SplitMode, Splitting};
 use super::wish::{Kind, Wish};
 use crate::ceiling::pcie;
@@ -80,12 +80,18 @@ pub(super) struct Problem<'a> {
     /// The ways to use each slot; none for one that is dead.
     pub(super) choices: Vec<Vec<Choice>>,
     pub(super) max_slots: Option<u8>,
+    pub(super) prefer: Prefer,
+    /// Whether drives are read out through network cards, of which there may be some on each of several sockets.
+    pub(super) serving: bool,
 }
 
 impl<'a> Problem<'a> {
     pub(super) fn new(site: &'a Site, request: &Request) -> Self {
         let choices = site.slots.iter().map(|slot| choices(slot, &request.parts)).collect();
-        Self { site, classes: classes(&request.wishes), choices, max_slots: request.max_slots }
+        let any = |test: fn(Kind) -> bool| request.wishes.iter().any(|wish| test(wish.kind));
+        let serving = site.sockets > 1 && any(Kind::is_drive) && any(Kind::is_network);
+        let (max_slots, prefer) = (request.max_slots, request.prefer);
+        Self { site, classes: classes(&request.wishes), choices, max_slots, prefer, serving }
     }
 
     /// The counts of all devices.

@@ -7,7 +7,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use super::{Component, Prefer, Score, amount, of_slot};
+use super::{Component, Score, amount, of_slot};
 use crate::plan::problem::{Class, Problem, WholeRate, value};
 use crate::plan::wish::Kind;
 use narrows_base::units::Lanes;
@@ -132,7 +132,6 @@ impl Bound {
     pub(super) fn row(
         &self,
         problem: &Problem<'_>,
-        prefer: Prefer,
         used: &SlotUse,
         allowed: &dyn Fn(usize, usize) -> bool,
     ) -> BoundRow {
@@ -156,7 +155,7 @@ impl Bound {
                 let devices = counts.iter().zip(&self.classes);
                 let wanted: WholeRate =
                     devices.map(|(count, class)| class.demand.times(u64::from(*count))).sum();
-                let score = Score::of(prefer, |component| match component {
+                let score = Score::of(problem.prefer, |component| match component {
                     Component::Together => amount(value.rate) - amount(wanted),
                     Component::Alone => amount(value.alone) - amount(wanted),
                     other => of_slot(problem, slot, choice, &value, other),

@@ -20,7 +20,7 @@ use std::fmt;
 
 use super::problem::{Choice, Class, Problem, Value, WholeRate};
 use super::site::{Attachment, Site, Slot};
-use super::wish::{Kind, Wish};
+use super::wish::Wish;
 use narrows_base::catalog::SlotForm;
 use narrows_base::units::Lanes;
 use serde::{Deserialize, Serialize};
@@ -103,7 +103,7 @@ const NODES_FOR_NEXT: u64 = 20_000;
 pub fn search(site: &Site, request: &Request) -> Found {
     let mut found = best(site, request);
     if let Some(first) = found.placements.first().map(|first| first.score) {
-        let (next, proof) = run(&Problem::new(site, request), request.prefer, Some(first), NODES_FOR_NEXT);
+        let (next, proof) = run(&Problem::new(site, request), Some(first), NODES_FOR_NEXT);
         found.placements.extend(next);
         found.others = proof;
     }
@@ -113,19 +113,14 @@ pub fn search(site: &Site, request: &Request) -> Found {
 /// The best placement alone: for comparisons, where the next best is of no interest.
 pub fn best(site: &Site, request: &Request) -> Found {
     let problem = Problem::new(site, request);
-    let (placement, proof) = run(&problem, request.prefer, None, NODES);
+    let (placement, proof) = run(&problem, None, NODES);
     let others = Proof { complete: true, bound: None, nodes: 0 };
     Found { placements: placement.into_iter().collect(), proof, others, classes: problem.classes }
 }
 
 /// The best placement that is worse than `below`.
-fn run(
-    problem: &Problem<'_>,
-    prefer: Prefer,
-    below: Option<Score>,
-    nodes: u64,
-) -> (Option<Placement>, Proof) {
-    let mut walk = walk::Walk::new(problem, prefer, below, nodes);
+fn run(problem: &Problem<'_>, below: Option<Score>, nodes: u64) -> (Option<Placement>, Proof) {
+    let mut walk = walk::Walk::new(problem, below, nodes);
     for sockets in assignments(problem) {
         walk.search(&sockets);
     }
@@ -403,7 +398,6 @@ impl Sums {
     pub(super) fn add(
         mut self,
         problem: &Problem<'_>,
-        prefer: Prefer,
         slot: usize,
         (choice, counts): (&Choice, &[u8]),
         lanes: Lanes,
@@ -411,7 +405,7 @@ impl Sums {
         let value = problem.value(slot, choice, counts, lanes)?;
         let place = &problem.site.slots[slot];
         let on_chipset = place.attachment == Attachment::Chipset && problem.site.chipset.is_some();
-        let score = Score::of(prefer, |component| match component {
+        let score = Score::of(problem.prefer, |component| match component {
             Component::Together if on_chipset => 0,
             Component::Together => amount(value.rate),
             Component::Alone => amount(value.alone),
@@ -428,14 +422,20 @@ impl Sums {
         Some(self)
     }
 
-    /// The whole score.
-    fn total(&self, problem: &Problem<'_>, prefer: Prefer, serving: bool) -> Score {
+    /// The whole score but for what is served.
+    fn added_up(&self, problem: &Problem<'_>) -> Score {
+        let prefer = problem.prefer;
         let uplink =
             problem.site.chipset.as_ref().map_or(self.chipset, |uplink| uplink.rate.min(self.chipset));
         let together = self.score.get(prefer, Component::Together).saturating_add(amount(uplink));
-        let score = self.score.with(prefer, Component::Together, together);
-        match serving {
-            true => score.with(prefer, Component::Served, amount(self.served(problem))),
+        self.score.with(prefer, Component::Together, together)
+    }
+
+    /// The whole score.
+    fn total(&self, problem: &Problem<'_>) -> Score {
+        let score = self.added_up(problem);
+        match problem.serving {
+            true => score.with(problem.prefer, Component::Served, amount(self.served(problem))),
             false => score,
         }
     }
@@ -492,34 +492,20 @@ impl Sums {
     }
 }
 
-/// Whether drives are read out through network cards, of which there may be some on each of several sockets.
-pub(super) fn is_serving(problem: &Problem<'_>) -> bool {
-    let any = |test: &dyn Fn(Kind) -> bool| problem.classes.iter().any(|class| test(class.wish.kind));
-    problem.site.sockets > 1 && any(&|kind| kind.is_drive()) && any(&|kind| kind.is_network())
+/// How each slot is used: `None` where it is not, else whether its setting is changed.
+pub(super) type Uses<'u> = &'u dyn Fn(usize) -> Option<bool>;
+
+/// The lanes that a slot has under a choice when slots are used so.
+pub(super) fn lanes_now(problem: &Problem<'_>, slot: usize, choice: &Choice, uses: Uses<'_>) -> Lanes {
+    problem.lanes(slot, choice).min(left_by_others(problem, slot, uses))
 }
 
-/// The lanes that a slot has under a choice when these slots are used, some with their setting changed.
-pub(super) fn lanes_now(
-    problem: &Problem<'_>,
-    slot: usize,
-    choice: &Choice,
-    used: &dyn Fn(usize) -> bool,
-    is_set: &dyn Fn(usize) -> bool,
-) -> Lanes {
-    problem.lanes(slot, choice).min(left_by_others(problem, slot, used, is_set))
-}
-
-/// The lanes that other slots leave to one when these are used, some with their setting changed.
-fn left_by_others(
-    problem: &Problem<'_>,
-    slot: usize,
-    used: &dyn Fn(usize) -> bool,
-    is_set: &dyn Fn(usize) -> bool,
-) -> Lanes {
+/// The lanes that other slots leave to one when they are used so.
+fn left_by_others(problem: &Problem<'_>, slot: usize, uses: Uses<'_>) -> Lanes {
     let place = &problem.site.slots[slot];
     let is_off = problem.site.slots.iter().enumerate().any(|(at, other)| {
-        is_set(at) && other.setting.as_ref().is_some_and(|setting| setting.slots_off.contains(&slot))
+        uses(at) == Some(true) && other.setting.as_ref().is_some_and(|setting| setting.slots_off.contains(&slot))
     });
-    let left = if is_off { Some(Lanes::new(0)) } else { place.left_by(used) };
+    let left = if is_off { Some(Lanes::new(0)) } else { place.left_by(&|by| uses(by).is_some()) };
     left.map_or(place.lanes, |left| left.min(place.lanes))
 }

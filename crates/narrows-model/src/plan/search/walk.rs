@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::collections::HashMap;
 
 use super::bound::{Bound, BoundRow, SlotUse, multisets};
-use super::{Component, Placement, Prefer, Proof, Score, Seated, Sums, amount, is_serving, left_by_others};
+use super::{Component, Placement, Proof, Score, Seated, Sums, amount, left_by_others};
 use crate::plan::problem::{Fill, Problem, WholeRate};
 use crate::plan::site::Attachment;
 use crate::plan::wish::Kind;
@@ -69,14 +69,12 @@ impl Pattern {
             |slot: usize| order.slots.iter().take(order.deciding_end).position(|known| *known == slot);
         let way = |slot: usize| place_of(slot).and_then(|place| self.used.get(place).copied().flatten());
         let slot = order.slots[at];
-        let used = |slot: usize| way(slot).is_some();
-        let is_set = |slot: usize| way(slot) == Some(true);
         let decided = (at < order.deciding_end).then(|| way(slot));
         SlotUse {
             slot,
             may_be_empty: decided.is_none_or(|way| way.is_none()),
             may_be_used: decided.is_none_or(|way| way.is_some()),
-            most: left_by_others(problem, slot, &used, &is_set),
+            most: left_by_others(problem, slot, &way),
             setting: decided.flatten().filter(|_| problem.site.slots[slot].setting.is_some()),
         }
     }
@@ -96,7 +94,6 @@ struct Partial {
 /// The search.
 pub(super) struct Walk<'p> {
     problem: &'p Problem<'p>,
-    prefer: Prefer,
     /// Only placements that are worse than this are of interest.
     below: Option<Score>,
     most_nodes: u64,
@@ -104,7 +101,6 @@ pub(super) struct Walk<'p> {
     complete: bool,
     root: Option<Score>,
     found: Option<Placement>,
-    serving: bool,
 }
 
 /// What one pass of the search looks things up in.
@@ -118,24 +114,8 @@ struct Tables {
 }
 
 impl<'p> Walk<'p> {
-    pub(super) fn new(
-        problem: &'p Problem<'p>,
-        prefer: Prefer,
-        below: Option<Score>,
-        most_nodes: u64,
-    ) -> Self {
-        let serving = is_serving(problem);
-        Self {
-            problem,
-            prefer,
-            below,
-            most_nodes,
-            nodes: 0,
-            complete: true,
-            root: None,
-            found: None,
-            serving,
-        }
+    pub(super) fn new(problem: &'p Problem<'p>, below: Option<Score>, most_nodes: u64) -> Self {
+        Self { problem, below, most_nodes, nodes: 0, complete: true, root: None, found: None }
     }
 
     /// Looks at every placement in which each class is on the socket that it must be on.
@@ -178,7 +158,7 @@ impl<'p> Walk<'p> {
         let kept = tables.rows.split_off(first_kept.min(tables.rows.len()));
         let kept_fills = tables.fills.split_off(first_kept.min(tables.fills.len()));
         let fresh = || uses.iter().take(first_kept);
-        tables.rows = fresh().map(|used| tables.bound.row(problem, self.prefer, used, allowed)).collect();
+        tables.rows = fresh().map(|used| tables.bound.row(problem, used, allowed)).collect();
         tables.rows.extend(kept);
         tables.fills = fresh().map(|used| fills(problem, used, allowed)).collect();
         tables.fills.extend(kept_fills);
@@ -210,19 +190,20 @@ impl<'p> Walk<'p> {
         let state = tables.bound.state(&partial.left, partial.slots_left);
         let left = partial.left.iter().zip(&self.problem.classes);
         let wanted: WholeRate = left.map(|(count, class)| class.demand.times(u64::from(*count))).sum();
-        let wanted = Score::of(self.prefer, |component| match component {
+        let (prefer, serving) = (self.problem.prefer, self.problem.serving);
+        let wanted = Score::of(prefer, |component| match component {
             Component::Together | Component::Alone => amount(wanted),
             _ => 0,
         });
-        let so_far = partial.sums.total(self.problem, self.prefer, false).plus(&wanted);
+        let so_far = partial.sums.added_up(self.problem).plus(&wanted);
         let [best, next] = tables.bound.get(&mut tables.rows, partial.at, state);
         let best = best?.plus(&so_far);
-        let best = match self.serving {
-            true => best.with(self.prefer, Component::Served, self.served_most(tables, partial)),
+        let best = match serving {
+            true => best.with(prefer, Component::Served, self.served_most(tables, partial)),
             false => best,
         };
         let Some(below) = self.below.filter(|below| best >= *below) else { return Some(best) };
-        let is_exact = partial.at >= tables.order.shared_end && tables.bound.exact && !self.serving;
+        let is_exact = partial.at >= tables.order.shared_end && tables.bound.exact && !serving;
         if !is_exact {
             return Some(best.min(below));
         }
@@ -305,7 +286,7 @@ impl<'p> Walk<'p> {
         }
         let choice = problem.choices.get(used.slot)?.get(fill.choice)?;
         let lanes = problem.lanes(used.slot, choice).min(used.most);
-        next.sums = next.sums.add(problem, self.prefer, used.slot, (choice, &fill.counts), lanes)?;
+        next.sums = next.sums.add(problem, used.slot, (choice, &fill.counts), lanes)?;
         next.sums.fits_chipset(problem).then_some(next)
     }
 
@@ -330,7 +311,7 @@ impl<'p> Walk<'p> {
         let mut key = vec![partial.at as u64, sums.chipset.min(most).get(), sums.chipset_target.get()];
         key.push(partial.slots_left.map_or(0, |left| left as u64));
         key.extend(partial.left.iter().map(|count| u64::from(*count)));
-        if self.serving {
+        if self.problem.serving {
             key.extend(sums.drives.iter().chain(&sums.network).map(|rate| rate.get()));
         }
         key
@@ -340,7 +321,7 @@ impl<'p> Walk<'p> {
         if partial.left.iter().any(|count| *count > 0) {
             return;
         }
-        let score = partial.sums.total(self.problem, self.prefer, self.serving);
+        let score = partial.sums.total(self.problem);
         if self.below.is_some_and(|below| score >= below) || self.is_hopeless(score) {
             return;
         }
