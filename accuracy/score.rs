@@ -20,7 +20,7 @@ pub(crate) struct Score {
     /// What the laws say, whether the program may say it or not, in the unit of the row.
     pub(crate) predicted: f64,
     /// The hop that limits.
-    pub(crate) hop: Option<&'static str>,
+    pub(crate) hop: Option<HopKind>,
     /// Whether that is the hop that the row blames; `None` when it blames none, or the rate is not known.
     pub(crate) hop_right: Option<bool>,
     /// How the prediction comes about.
@@ -64,7 +64,7 @@ pub(crate) fn of(row: Row) -> Score {
     let right = |kinds: &Vec<HopKind>| kind.is_some_and(|kind| kinds.contains(&kind));
     let factor = row.factor();
     Score {
-        hop: kind.map(HopKind::as_str),
+        hop: kind,
         hop_right: row.blamed.as_ref().filter(|_| is_known).map(right),
         said: narrow.map_or_else(String::new, |bound| format!("{}: {}", bound.name, bound.formula)),
         residuals: residuals(&row.prediction, factor),

@@ -253,7 +253,7 @@ impl Writer<'_> {
             HopKind::Link => format!("slot-{plain}"),
             HopKind::Filesystem => format!("fs-{}", if plain.is_empty() { "root" } else { plain }),
             kind if kind.is_layer() && !plain.is_empty() => plain.to_owned(),
-            kind => format!("{}-{plain}", kind.as_str()),
+            kind => format!("{kind}-{plain}"),
         };
         let base: String = base.chars().take(56).collect();
         let taken = |name: &str| name == HOST || self.parts.iter().any(|part| part.name.as_str() == name);

@@ -26,7 +26,7 @@ pub struct HopId(String);
 impl HopId {
     /// The id of a hop of `kind` that is named `name`.
     pub fn new(kind: HopKind, name: impl fmt::Display) -> Self {
-        Self(format!("{}:{name}", kind.as_str()))
+        Self(format!("{kind}:{name}"))
     }
 
     /// The id as text.
@@ -297,33 +297,12 @@ impl HopKind {
         use HopKind::{Cache, Crypt, Device, Filesystem, LogicalVolume, Raid};
         matches!(self, Device | Raid | Crypt | Cache | LogicalVolume | Filesystem)
     }
+}
 
+impl fmt::Display for HopKind {
     /// The kind as it stands in hop ids and in JSON.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Application => "application",
-            Self::Memory => "memory",
-            Self::Cpu => "cpu",
-            Self::Socket => "socket",
-            Self::Chipset => "chipset",
-            Self::Switch => "switch",
-            Self::Link => "link",
-            Self::Usb => "usb",
-            Self::Sata => "sata",
-            Self::Sas => "sas",
-            Self::Hba => "hba",
-            Self::Controller => "controller",
-            Self::Device => "device",
-            Self::BlockQueue => "block_queue",
-            Self::Raid => "raid",
-            Self::Crypt => "crypt",
-            Self::Cache => "cache",
-            Self::LogicalVolume => "logical_volume",
-            Self::Filesystem => "filesystem",
-            Self::Network => "network",
-            Self::Remote => "remote",
-            Self::Generator => "generator",
-        }
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.serialize(f)
     }
 }
 
