@@ -53,10 +53,10 @@ fn limit(hop: &CryptHop, per_core: BytesPerSec, share: f64, cores: u32, verb: &s
         Some(driver) => (format!("the kernel's `{driver}`"), Basis::Measured),
         None => ("an estimate outside the kernel".to_owned(), Basis::Guess),
     };
-    let noun = if cores == 1 { "core" } else { "cores" };
+    let cores = human::counted(cores, "core");
     let source = hop.cipher.source();
     let formula = format!(
-        "{who} {verb} {} with a {} bit key at {per_core} on one core; × {cores} {noun} × {share} for dm-crypt = {rate}",
+        "{who} {verb} {} with a {} bit key at {per_core} on one core; × {cores} × {share} for dm-crypt = {rate}",
         cipher.cipher, cipher.key_bits
     );
     let facts = vec![

@@ -2,7 +2,7 @@
 
 use super::{Basis, Ceiling, Ceilings, FactRef, Limit};
 use crate::path::{RaidHop, RaidLevel, ZfsHop, ZfsLayout};
-use narrows_base::units::{BytesPerSec, Iops, Nanos};
+use narrows_base::units::{BytesPerSec, Iops, Nanos, human};
 
 // What a software RAID array carries of its own.
 //
@@ -79,8 +79,8 @@ fn threads_of_stripes(hop: &RaidHop) -> Limit {
     let groups = hop.md.group_threads.value().copied().unwrap_or(0).max(1);
     let thread = BytesPerSec::from_gb(STRIPE_THREAD);
     let rate = thread * f64::from(groups);
-    let noun = if groups == 1 { "thread" } else { "threads" };
-    let formula = format!("{groups} stripe {noun} × {thread}, the most that one was seen to write, = {rate}");
+    let threads = human::counted(groups, "stripe thread");
+    let formula = format!("{threads} × {thread}, the most that one was seen to write, = {rate}");
     let facts = vec![FactRef::new("stripe threads", groups, hop.md.group_threads.source())];
     Limit { rate, raw: None, basis: Basis::Guess, formula, facts }
 }

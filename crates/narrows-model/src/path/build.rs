@@ -372,22 +372,19 @@ fn fill_shared(paths: &mut [Path]) {
         for hop in &mut path.hops {
             let others = crossing.get(&hop.id).into_iter().flatten().copied();
             let rivals: BTreeSet<usize> = others.filter(|other| is_rival(&layers, at, *other)).collect();
-            let lowest = rivals.iter().filter(|rival| !stands_on_one_of(&layers, **rival, &rivals));
-            hop.shared_with = lowest.filter_map(|rival| targets.get(*rival).cloned()).take(most).collect();
+            let lowest = rivals.iter().filter(|rival| layers[**rival].lower.is_disjoint(&rivals));
+            hop.shared_with = lowest.map(|rival| targets[*rival].clone()).take(most).collect();
         }
     }
 }
 
-/// For each path, the paths to the same target and those whose target is one of its layers.
-type Layers = Vec<Below>;
-
-#[derive(Debug, Default)]
+/// The paths to the target of one, and those whose target is one of its layers.
 struct Below {
     same: BTreeSet<usize>,
     lower: BTreeSet<usize>,
 }
 
-fn layers(paths: &[Path]) -> Layers {
+fn layers(paths: &[Path]) -> Vec<Below> {
     let mut heads: BTreeMap<&HopId, BTreeSet<usize>> = BTreeMap::new();
     for (at, path) in paths.iter().enumerate() {
         // The hop right below the application stands for the target itself.
@@ -403,15 +400,10 @@ fn layers(paths: &[Path]) -> Layers {
     paths.iter().map(below).collect()
 }
 
-fn is_rival(layers: &Layers, path: usize, other: usize) -> bool {
-    let stands_on =
-        |upper: usize, lower: usize| layers.get(upper).is_some_and(|it| it.lower.contains(&lower));
-    let is_same = layers.get(path).is_some_and(|it| it.same.contains(&other));
-    path != other && !is_same && !stands_on(path, other) && !stands_on(other, path)
-}
-
-fn stands_on_one_of(layers: &Layers, target: usize, others: &BTreeSet<usize>) -> bool {
-    layers.get(target).is_some_and(|below| !below.lower.is_disjoint(others))
+fn is_rival(layers: &[Below], path: usize, other: usize) -> bool {
+    let stands_on = |upper: usize, lower: usize| layers[upper].lower.contains(&lower);
+    let is_same = path == other || layers[path].same.contains(&other);
+    !is_same && !stands_on(path, other) && !stands_on(other, path)
 }
 
 fn is_shareable(hop: &Hop) -> bool {

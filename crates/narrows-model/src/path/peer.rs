@@ -117,30 +117,17 @@ pub fn of(machine: &Machine, gpu: PciAddress, other: PciAddress) -> Peer {
         };
         return peer;
     };
-    let is_below = |device: &&&PciDevice| {
-        device.address != gpu && device.address != other && device.address != common.address
-    };
-    let until = |chain: &[&PciDevice]| chain.iter().position(|device| device.address == common.address);
-    let part = |chain: &'_ [&PciDevice]| until(chain).unwrap_or_default();
-    let ports: Vec<&PciDevice> = ours
-        .get(..part(&ours))
-        .into_iter()
-        .chain(theirs.get(..part(&theirs)))
-        .flatten()
-        .filter(is_below)
-        .copied()
-        .collect();
-    match pci::role(&machine.pci, common.address) {
-        Some(PortType::UpstreamPort) => {
-            peer.meets = Meeting::Switch(Some(common.address));
-            peer.way = redirects(machine, &mut peer, &ports);
-        }
-        _ => {
-            // Functions of one card have no bridge between them and the port; whether the card passes data between them is its own.
-            peer.meets = Meeting::Port(common.address);
-            peer.way = if ports.is_empty() { Way::Unknown } else { redirects(machine, &mut peer, &ports) };
-        }
+    let below = [&ours, &theirs]
+        .map(|chain| chain.iter().copied().take_while(|device| device.address != common.address));
+    let is_port = |device: &&PciDevice| device.address != gpu && device.address != other;
+    let ports: Vec<&PciDevice> = below.into_iter().flatten().filter(is_port).collect();
+    let is_switch = pci::role(&machine.pci, common.address) == Some(PortType::UpstreamPort);
+    if is_switch || !ports.is_empty() {
+        peer.way = redirects(machine, &mut peer, &ports);
     }
+    // Functions of one card have no bridge between them and the port; whether the card passes data between them is its own.
+    peer.meets =
+        if is_switch { Meeting::Switch(Some(common.address)) } else { Meeting::Port(common.address) };
     peer
 }
 

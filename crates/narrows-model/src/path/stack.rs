@@ -5,6 +5,7 @@ use super::graph::{NewHop, Node, Spread};
 use super::split;
 use super::{CacheHop, CryptHop, FilesystemHop, HopSpec, RaidHop, Traffic, VolumeHop, VolumeLayout};
 use narrows_base::fact::Fact;
+use narrows_base::units::human;
 use narrows_machine::block::{
     Bcache, BlockDevice, BlockKind, CryptTable, DmDevice, DmKind, DmTarget, LoopDevice, MdArray,
 };
@@ -40,8 +41,7 @@ impl Builder<'_> {
         let shares = split::array(md, level, &device.slaves);
         let members = match shares.len() {
             0 => "members not known".to_owned(),
-            1 => "1 member".to_owned(),
-            count => format!("{count} members"),
+            count => human::counted(count, "member"),
         };
         let level_name = md.level.value().map_or("of unknown level", String::as_str);
         let name = format!("md {} {level_name}, {members}", device.name);

@@ -8,6 +8,7 @@
 use super::build::Builder;
 use super::graph::{NewHop, Node};
 use super::{HopSpec, Target, Traffic, ZfsHop, ZfsLayout};
+use narrows_base::units::human;
 use narrows_machine::Machine;
 use narrows_machine::mount::Mount;
 use narrows_machine::zfs::{ZfsPool, ZfsVdev, pool_of};
@@ -70,8 +71,7 @@ impl Builder<'_> {
             members: there.clone(),
             state: pool.state.clone().map(|_| vdev.state.clone()),
         }));
-        let noun = if there.len() == 1 { "device" } else { "devices" };
-        let called = format!("ZFS {name} of {}, {} {noun}", pool.name, there.len());
+        let called = format!("ZFS {name} of {}, {}", pool.name, human::counted(there.len(), "device"));
         let hop = NewHop::new(format!("{}/{name}", pool.name), called, spec);
         let Some(node) = self.add(above, hop, share) else { return };
         let each = fraction(layout, vdev.devices.len(), there.len());
@@ -84,8 +84,7 @@ impl Builder<'_> {
 fn pool_name(pool: &ZfsPool, vdevs: usize) -> String {
     match vdevs {
         0 => format!("ZFS pool {}", pool.name),
-        1 => format!("ZFS pool {}, 1 virtual device", pool.name),
-        count => format!("ZFS pool {}, {count} virtual devices", pool.name),
+        count => format!("ZFS pool {}, {}", pool.name, human::counted(count, "virtual device")),
     }
 }
 

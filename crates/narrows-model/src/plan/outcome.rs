@@ -11,6 +11,7 @@ use super::site::{Attachment, Shared, Site};
 use super::wish::Kind;
 use crate::predict::flow::{CapacityUse, Flow, max_min};
 use narrows_base::lists::grouped;
+use narrows_base::units::human::counted;
 use narrows_base::units::{BytesPerSec, GtPerSec, Lanes};
 
 /// One device as a flow.
@@ -281,7 +282,6 @@ pub fn why_worse(prefer: Prefer, best: (&Placement, &Outcome), other: (&Placemen
     let component = placement.score.first_difference(&best_placement.score, prefer);
     let less =
         |what: &str, mine: BytesPerSec, theirs: BytesPerSec| format!("{what} {mine} instead of {theirs}");
-    let count = |n: usize, what: &str| format!("{n} {what}{}", if n == 1 { "" } else { "s" });
     match component {
         Some(Component::Together) => {
             let why = narrowest(outcome).map(|why| format!(": {why}")).unwrap_or_default();
@@ -307,20 +307,20 @@ pub fn why_worse(prefer: Prefer, best: (&Placement, &Outcome), other: (&Placemen
         Some(Component::Switches) => {
             let switches = |outcome: &Outcome| outcome.slots.iter().filter(|slot| slot.is_switch).count();
             let (mine, theirs) = (switches(outcome), switches(best));
-            format!("it needs {} with a PCIe switch instead of {theirs}", count(mine, "card"))
+            format!("it needs {} with a PCIe switch instead of {theirs}", counted(mine, "card"))
         }
         Some(Component::Slots) => {
-            format!("it takes {} instead of {}", count(outcome.slots_used, "slot"), best.slots_used)
+            format!("it takes {} instead of {}", counted(outcome.slots_used, "slot"), best.slots_used)
         }
         Some(Component::Changes) => {
             let more = |outcome: &Outcome| outcome.settings.len() + outcome.lost.len();
-            format!("it changes or switches off {} instead of {}", count(more(outcome), "thing"), more(best))
+            format!("it changes or switches off {} instead of {}", counted(more(outcome), "thing"), more(best))
         }
         Some(Component::Adapters) => {
             let cards = |placement: &Placement| {
                 placement.seated.iter().filter(|seat| seat.choice.card.is_some()).count()
             };
-            format!("it needs {} instead of {}", count(cards(placement), "card"), cards(best_placement))
+            format!("it needs {} instead of {}", counted(cards(placement), "card"), cards(best_placement))
         }
         None => "it is as good".to_owned(),
     }

@@ -120,11 +120,11 @@ impl<'s> Run<'s> {
         host_of(self.system, &self.workload.target)
     }
 
-    /// How many of so many threads are at work at once, one on each core, and what to call them.
-    pub(super) fn at_work(&self, threads: u32) -> (u32, &'static str) {
+    /// How many of so many threads are at work at once, one on each core, and these in words.
+    pub(super) fn at_work(&self, threads: u32) -> (u32, String) {
         let there = self.host().and_then(|host| host.cores).unwrap_or(u32::MAX);
         let count = threads.clamp(1, there.max(1));
-        (count, if count == 1 { "core" } else { "cores" })
+        (count, human::counted(count, "core"))
     }
 
     /// Whether the drives are main memory: then a core does each I/O itself, and no more are under way than there are jobs.

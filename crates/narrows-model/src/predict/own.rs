@@ -126,7 +126,7 @@ fn cores(run: &Run<'_>) -> Option<Bound> {
     if is_away || run.is_memory() || run.situation.is_dma() {
         return None;
     }
-    let (at_work, noun) = run.at_work(workload.jobs);
+    let (at_work, cores) = run.at_work(workload.jobs);
     let (call, cipher) = (time::cost(run), time::inline_ciphers(run));
     let cost = Nanos::new(call.get().saturating_add(cipher.get()));
     let iops = queueing::of_cores(cost, at_work);
@@ -138,9 +138,9 @@ fn cores(run: &Run<'_>) -> Option<Bound> {
         ],
         false => Term::whole(Law::Core),
     };
-    let name = format!("{at_work} {noun} that start and complete I/Os");
+    let name = format!("{cores} that start and complete I/Os");
     let rate = BytesPerSec::new(iops.get() * workload.block_size.as_f64());
-    let formula = format!("{at_work} {noun} ÷ {cost} for each I/O = {iops}");
+    let formula = format!("{cores} ÷ {cost} for each I/O = {iops}");
     let bound = Bound::new(BoundKind::Processor, (&first.hop.id, name), rate, formula, Law::Core);
     Some(Bound { terms, ..bound })
 }
@@ -175,11 +175,11 @@ fn copied_by_cores(run: &Run<'_>) -> Option<Bound> {
     }
     let first = run.hops.first()?;
     // Each I/O may be copied by a core of its own.
-    let (at_work, noun) = run.at_work(in_flight(run.workload));
+    let (at_work, cores) = run.at_work(in_flight(run.workload));
     let rate = processor_copy::most_copied(at_work);
-    let hop = (&first.hop.id, format!("{at_work} {noun} that copy"));
+    let hop = (&first.hop.id, format!("{cores} that copy"));
     let formula = format!(
-        "{} bytes a cycle × {} GHz, the highest clock, × {at_work} {noun} = {rate}",
+        "{} bytes a cycle × {} GHz, the highest clock, × {cores} = {rate}",
         processor_copy::COPY_STORED,
         processor_copy::COPY_FASTEST
     );
@@ -301,9 +301,8 @@ pub(super) fn buckets(loaded: &Loaded<'_>, size: Bytes) -> Vec<Bucket> {
             (None, Some(rate)) => (rate.to_string(), rate.to_string()),
             (None, None) => Default::default(),
         };
-        let noun = if vm.count == 1 { "machine" } else { "machines" };
         let hop = (&loaded.hop.id, format!("cap of {}", loaded.hop.name));
-        let formula = format!("{} {noun} × {each} = {rate}", vm.count);
+        let formula = format!("{} × {each} = {rate}", human::counted(vm.count, "machine"));
         let facts = vec![FactRef::new("cap of each", value, &part.given)];
         let bound = Bound::new(BoundKind::Cap, hop, rate, formula, Law::Cap);
         let bound = Bound { basis: Basis::Spec, facts, ..bound };

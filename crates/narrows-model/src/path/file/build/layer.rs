@@ -49,8 +49,7 @@ impl<'s> Walk<'s> {
             // over the members that hold data.
             shares.iter_mut().for_each(|(_, share)| *share = Traffic::both(1.0 / data as f64));
         }
-        let plural = if count == 1 { "member" } else { "members" };
-        let name = format!("{what}, {count} {plural}");
+        let name = format!("{what}, {}", human::counted(count, "member"));
         let Some(below) = self.put(spot, name, spec)? else { return Ok(()) };
         let single = self.streams <= 1 && level == RaidLevel::Raid1 && matches!(raid.kind, RaidKind::Md(_));
         // md keeps a sequential stream on one mirror; ZFS deals records out to all.
@@ -168,8 +167,7 @@ impl<'s> Walk<'s> {
         // What it may move is a cap on a workload, and not what it can carry.
         let does = "a virtual adapter passes on what the host gives";
         let spec = given(HopKind::Controller, None, part, does);
-        let noun = if vm.count == 1 { "virtual machine" } else { "virtual machines" };
-        let title = format!("{} {noun} {}", vm.count, part.name);
+        let title = format!("{} {}", human::counted(vm.count, "virtual machine"), part.name);
         let Some(below) = self.put(spot, title, spec)? else { return Ok(()) };
         self.layer(below, &vm.on, Traffic::ONE)
     }

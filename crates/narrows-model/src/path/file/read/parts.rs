@@ -14,7 +14,7 @@ use crate::path::file::{
 use crate::path::{RaidLevel, of_word};
 use narrows_base::catalog::{Board, catalog};
 use narrows_base::fact::Source;
-use narrows_base::units::{Bytes, BytesPerSec, Iops, Nanos};
+use narrows_base::units::{Bytes, BytesPerSec, Iops, Nanos, human};
 
 /// Reads a part, and how many of it there are. A part that names no host is on the only one there is.
 pub(super) fn part(
@@ -227,8 +227,8 @@ pub(super) fn wrong(kind: &PartKind) -> Option<(String, String)> {
         return Some((format!("`{name}` is a member twice"), "name each member once".to_owned()));
     }
     if members.len() < least {
-        let noun = if members.len() == 1 { "member" } else { "members" };
-        let message = format!("it has {} {noun}, and its level needs {least}", members.len());
+        let there = human::counted(members.len(), "member");
+        let message = format!("it has {there}, and its level needs {least}");
         return Some((message, "add members, or say another level".to_owned()));
     }
     None
