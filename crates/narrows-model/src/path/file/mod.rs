@@ -13,7 +13,7 @@ mod write;
 pub use build::{BuildError, path};
 pub use model::{
     Adapter, Attachment, Cache, Chipset, Cluster, Crypt, Device, DeviceKind, Engine, Filesystem, Host,
-    Interconnect, Iommu, LinkGiven, Name, Network, Part, PartKind, Pattern, Published, PublishedValue, Raid,
+    Interconnect, Iommu, LinkGiven, Name, Network, Part, PartKind, Pattern, Place, Published, PublishedValue, Raid,
     RaidKind, Remote, Slot, SplitMode, Switch, System, Technology, Vm, Volume, Workload, WriteCache, ZfsLevel,
 };
 pub use read::{Document, MOST_BYTES, parse};

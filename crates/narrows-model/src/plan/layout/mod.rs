@@ -423,10 +423,11 @@ pub fn drives(system: &System, host: &Name) -> Option<Described> {
         .parts
         .iter()
         .filter_map(|part| match &part.kind {
-            PartKind::Device(device) if is_on(system, part, host) => Some((part, device.kind)),
+            PartKind::Device(device) => Some((part, device.kind)),
             _ => None,
         })
         .filter(|(_, kind)| *kind != DeviceKind::Ramdisk)
+        .filter(|(part, _)| system.host_of(&part.name).is_some_and(|(found, _)| found.name == *host))
         .collect();
     let count = |wanted: DeviceKind| on_host.iter().filter(|(_, kind)| *kind == wanted).count();
     // Of kinds with as many drives the first in the order of kinds, which has the faster first.
@@ -453,19 +454,6 @@ fn transfer(name: &Name, write: bool, data: Option<u8>) -> Workload {
     let block_size = data.map_or(reading.block_size, |data| Bytes::new(CHUNK.get() * u64::from(data)));
     let reading = Workload { block_size, ..reading };
     if write { reading.writing() } else { reading }
-}
-
-/// Whether a part is on a host, by its first way down.
-fn is_on(system: &System, part: &Part, host: &Name) -> bool {
-    let mut part = Some(part);
-    for _ in 0..=system.parts.len() {
-        match part {
-            Some(found) if found.name == *host => return true,
-            Some(found) => part = found.needs().first().and_then(|name| system.part(name)),
-            None => return false,
-        }
-    }
-    false
 }
 
 #[cfg(test)]

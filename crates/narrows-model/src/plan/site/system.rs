@@ -119,24 +119,10 @@ impl<'s> SiteReader<'s> {
     }
 
     /// What a part hangs on, when it is on this host.
-    fn attachment(&self, part: &'s Part) -> Option<Attachment> {
-        let mut part = part;
-        for _ in 0..=self.system.parts.len() {
-            let next = match &part.kind {
-                PartKind::Host(_) => return (part.name == *self.host).then_some(Attachment::Cpu(0)),
-                PartKind::Chipset(it) => return (it.host == *self.host).then_some(Attachment::Chipset),
-                PartKind::Slot(slot) => match &slot.on {
-                    file::Attachment::Socket { host, socket } => {
-                        let socket = u8::try_from(*socket).unwrap_or(u8::MAX);
-                        return (host == self.host).then_some(Attachment::Cpu(socket));
-                    }
-                    other => other.name(),
-                },
-                _ => part.needs().first().copied()?,
-            };
-            part = self.system.part(next)?;
-        }
-        None
+    fn attachment(&self, part: &Part) -> Option<Attachment> {
+        let place = self.system.place_of(&part.name).filter(|place| place.host == self.host)?;
+        let socket = u8::try_from(place.socket.unwrap_or(0)).unwrap_or(u8::MAX);
+        Some(if place.on_chipset { Attachment::Chipset } else { Attachment::Cpu(socket) })
     }
 
     /// How many drives are on ports of the board: SATA drives that hang on no adapter.

@@ -20,12 +20,12 @@ const OTHER_SOCKET: u32 = 21;
 
 impl<'s> Walk<'s> {
     /// Puts the way from the part of `spot`, which is in `upstream` with `end` of its link, to memory.
-    pub(super) fn upstream(&mut self, spot: Spot<'s, '_>, upstream: &Name, end: LinkGiven) -> Built {
+    pub(super) fn upstream(&mut self, spot: Spot<'s>, upstream: &Name, end: LinkGiven) -> Built {
         let carrier = self.part(upstream, &spot.part.name)?;
         self.deeper(upstream, |walk| walk.in_carrier(spot, carrier, end))
     }
 
-    fn in_carrier(&mut self, spot: Spot<'s, '_>, carrier: &'s Part, end: LinkGiven) -> Built {
+    fn in_carrier(&mut self, spot: Spot<'s>, carrier: &'s Part, end: LinkGiven) -> Built {
         let is_wire =
             !matches!(&spot.part.kind, PartKind::Device(device) if interface(spot.part, device).is_some());
         let has_end = is_wire && end.width.is_some() && end.generation.is_some();
@@ -60,7 +60,7 @@ impl<'s> Walk<'s> {
     }
 
     /// The way from a slot to memory.
-    fn attachment(&mut self, spot: Spot<'s, '_>, slot: &'s Slot) -> Built {
+    fn attachment(&mut self, spot: Spot<'s>, slot: &'s Slot) -> Built {
         let carrier = self.part(slot.on.name(), &spot.part.name)?;
         match (&slot.on, &carrier.kind) {
             (Attachment::Socket { host, socket }, _) => self.socket(spot, host, *socket),
@@ -74,7 +74,7 @@ impl<'s> Walk<'s> {
         }
     }
 
-    fn switch(&mut self, spot: Spot<'s, '_>, switch: &'s Switch) -> Built {
+    fn switch(&mut self, spot: Spot<'s>, switch: &'s Switch) -> Built {
         let part = spot.part;
         let known = listed(part, "switch", switch.model.as_deref(), find_switch)?;
         let name = known
@@ -85,7 +85,7 @@ impl<'s> Walk<'s> {
         self.upstream(below, &switch.upstream, LinkGiven { generation, ..switch.uplink })
     }
 
-    fn chipset(&mut self, spot: Spot<'s, '_>, chipset: &'s Chipset) -> Built {
+    fn chipset(&mut self, spot: Spot<'s>, chipset: &'s Chipset) -> Built {
         let entry = chipset.entry(spot.part)?;
         let name = entry.as_ref().map_or_else(
             || format!("chipset {}", spot.part.name),
@@ -97,13 +97,13 @@ impl<'s> Walk<'s> {
     }
 
     /// The way from a socket to the one where the data is read, and its host's memory.
-    fn socket(&mut self, spot: Spot<'s, '_>, host: &Name, socket: u32) -> Built {
+    fn socket(&mut self, spot: Spot<'s>, host: &Name, socket: u32) -> Built {
         let part = self.part(host, &"a slot")?;
         let PartKind::Host(given_host) = &part.kind else {
             return Err(no_place(&Name::new("a slot"), host, &part.kind));
         };
         let wanted = match spot.reader {
-            Some(place) if place.host == *host => place.socket,
+            Some(place) if place.host == host => place.socket,
             Some(_) => None,
             None => given_host.reader_socket,
         };
@@ -120,7 +120,7 @@ impl<'s> Walk<'s> {
         Ok(())
     }
 
-    pub(super) fn device(&mut self, spot: Spot<'s, '_>, device: &'s Device) -> Built {
+    pub(super) fn device(&mut self, spot: Spot<'s>, device: &'s Device) -> Built {
         let part = spot.part;
         let title = match &device.model {
             Some(model) => format!("{} {model}", part.name),
@@ -246,7 +246,7 @@ impl<'s> Walk<'s> {
     /// The link between the part with its `end` and a port of `carrier`.
     fn link(
         &mut self,
-        spot: Spot<'s, '_>,
+        spot: Spot<'s>,
         end: LinkGiven,
         (carrier, port): (&'s Part, LinkGiven),
     ) -> Built<Option<Node>> {

@@ -1,8 +1,8 @@
 //! Arrays, encryption, caches, volumes, file systems, virtual machines; interfaces, storage over networks, clusters.
 
-use super::{Built, ReaderPlace, Spot, Walk, fact, given, no_place};
+use super::{Built, Spot, Walk, fact, given, no_place};
 use crate::path::file::{
-    Attachment, Cache, Cluster, Crypt, DeviceKind, Filesystem, Name, Network, Part, PartKind, Raid, RaidKind,
+    Cache, Cluster, Crypt, DeviceKind, Filesystem, Name, Network, Part, PartKind, Place, Raid, RaidKind,
     Remote, Technology, Vm, Volume, ZfsLevel,
 };
 use crate::path::graph::{Node, Spread};
@@ -19,7 +19,7 @@ use narrows_machine::cipher::CipherRate;
 const USUAL_SECTOR: Bytes = Bytes::new(512);
 
 impl<'s> Walk<'s> {
-    pub(super) fn raid(&mut self, spot: Spot<'s, '_>, raid: &'s Raid) -> Built {
+    pub(super) fn raid(&mut self, spot: Spot<'s>, raid: &'s Raid) -> Built {
         let part = spot.part;
         let members: Vec<String> = raid.members.iter().map(Name::to_string).collect();
         let md = md_of(part, raid);
@@ -72,7 +72,7 @@ impl<'s> Walk<'s> {
         })
     }
 
-    pub(super) fn crypt(&mut self, spot: Spot<'s, '_>, crypt: &'s Crypt) -> Built {
+    pub(super) fn crypt(&mut self, spot: Spot<'s>, crypt: &'s Crypt) -> Built {
         let part = spot.part;
         let host = self.system.host_of(&crypt.on);
         let (name, sector) = (part.name.to_string(), crypt.sector_size.unwrap_or(USUAL_SECTOR));
@@ -106,7 +106,7 @@ impl<'s> Walk<'s> {
         self.layer(below, &crypt.on, Traffic::ONE)
     }
 
-    pub(super) fn cache(&mut self, spot: Spot<'s, '_>, cache: &'s Cache) -> Built {
+    pub(super) fn cache(&mut self, spot: Spot<'s>, cache: &'s Cache) -> Built {
         let part = spot.part;
         let mode = if cache.writeback { "writeback" } else { "writethrough" };
         let bcache = Bcache {
@@ -125,7 +125,7 @@ impl<'s> Walk<'s> {
         self.layer(below, &cache.backing, rest)
     }
 
-    pub(super) fn volume(&mut self, spot: Spot<'s, '_>, volume: &'s Volume) -> Built {
+    pub(super) fn volume(&mut self, spot: Spot<'s>, volume: &'s Volume) -> Built {
         let part = spot.part;
         let (layout, what) = match volume.stripe {
             None => (VolumeLayout::Linear, "linear volume"),
@@ -144,7 +144,7 @@ impl<'s> Walk<'s> {
         volume.members.iter().try_for_each(|member| self.layer(below, member, share))
     }
 
-    pub(super) fn filesystem(&mut self, spot: Spot<'s, '_>, filesystem: &'s Filesystem) -> Built {
+    pub(super) fn filesystem(&mut self, spot: Spot<'s>, filesystem: &'s Filesystem) -> Built {
         let part = spot.part;
         let spec = match filesystem.rate {
             Some(_) => given(HopKind::Filesystem, filesystem.rate, part, filesystem.kind.as_str()),
@@ -162,7 +162,7 @@ impl<'s> Walk<'s> {
         filesystem.members.iter().try_for_each(|member| self.layer(below, member, share))
     }
 
-    pub(super) fn vm(&mut self, spot: Spot<'s, '_>, vm: &'s Vm) -> Built {
+    pub(super) fn vm(&mut self, spot: Spot<'s>, vm: &'s Vm) -> Built {
         let part = spot.part;
         // What it may move is a cap on a workload, and not what it can carry.
         let does = "a virtual adapter passes on what the host gives";
@@ -207,7 +207,7 @@ impl<'s> Walk<'s> {
     /// Puts an interface and the way of its card to memory there. `Some` when it is new.
     pub(super) fn network(
         &mut self,
-        spot: Spot<'s, '_>,
+        spot: Spot<'s>,
         network: &'s Network,
         both_ways: bool,
     ) -> Built<Option<Node>> {
@@ -242,7 +242,7 @@ impl<'s> Walk<'s> {
         Ok(Some(card.above))
     }
 
-    pub(super) fn remote(&mut self, spot: Spot<'s, '_>, remote: &'s Remote) -> Built {
+    pub(super) fn remote(&mut self, spot: Spot<'s>, remote: &'s Remote) -> Built {
         let part = spot.part;
         let what = remote.protocol.as_deref().unwrap_or("server");
         let does = "the network and what is behind it decide";
@@ -259,12 +259,12 @@ impl<'s> Walk<'s> {
             }
         }
         // On the server data is to arrive where the card is that sends it on.
-        let server =
-            remote.through.last().filter(|_| remote.through.len() > 1).and_then(|name| self.place(name));
-        self.layer(Spot { reader: server.as_ref(), ..below }, &remote.on, Traffic::ONE)
+        let server = remote.through.last().filter(|_| remote.through.len() > 1);
+        let reader = server.and_then(|name| self.system.place_of(name));
+        self.layer(Spot { reader, ..below }, &remote.on, Traffic::ONE)
     }
 
-    pub(super) fn cluster(&mut self, spot: Spot<'s, '_>, cluster: &'s Cluster) -> Built {
+    pub(super) fn cluster(&mut self, spot: Spot<'s>, cluster: &'s Cluster) -> Built {
         let part = spot.part;
         let does = match cluster.data.zip(cluster.parity) {
             None => format!("each byte is kept {} times", cluster.copies.unwrap_or(1)),
@@ -283,47 +283,23 @@ impl<'s> Walk<'s> {
         }
         let count = cluster.members.len().max(1) as f64;
         let share = Traffic { read: 1.0 / count, write: cluster.amplification() / count };
-        let places: Vec<ReaderPlace> = cluster.networks.iter().filter_map(|name| self.place(name)).collect();
+        let places = cluster.networks.iter().filter_map(|name| self.system.place_of(name));
+        let places: Vec<Place<'_>> = places.collect();
         for member in &cluster.members {
-            let host = self.system.host_of(member).map(|(part, _)| part.name.clone());
-            let reader = places.iter().find(|place| Some(&place.host) == host.as_ref());
+            let host = self.system.host_of(member).map(|(part, _)| &part.name);
+            let reader = places.iter().copied().find(|place| Some(place.host) == host);
             self.layer(Spot { reader, ..below }, member, share)?;
         }
         Ok(())
     }
 
     /// Puts the interface `name` there.
-    fn card(&mut self, spot: Spot<'s, '_>, name: &Name, both_ways: bool) -> Built<Option<Node>> {
+    fn card(&mut self, spot: Spot<'s>, name: &Name, both_ways: bool) -> Built<Option<Node>> {
         let part = self.part(name, &spot.part.name)?;
         match &part.kind {
             PartKind::Network(network) => self.network(Spot { part, ..spot }, network, both_ways),
             other => Err(no_place(&spot.part.name, name, other)),
         }
-    }
-
-    /// Where a network card is.
-    fn place(&self, network: &Name) -> Option<ReaderPlace> {
-        let mut at = network.clone();
-        for _ in 0..super::MOST_LAYERS {
-            let part = self.system.part(&at)?;
-            let (host, socket) = match &part.kind {
-                PartKind::Slot(slot) => match &slot.on {
-                    Attachment::Socket { host, socket } => (host.clone(), *socket),
-                    Attachment::Chipset { chipset: name } | Attachment::Slot { slot: name } => {
-                        at = name.clone();
-                        continue;
-                    }
-                },
-                PartKind::Chipset(chipset) => (chipset.host.clone(), chipset.socket),
-                PartKind::Host(_) => return Some(ReaderPlace { host: part.name.clone(), socket: None }),
-                _ => {
-                    at = (*part.needs().first()?).clone();
-                    continue;
-                }
-            };
-            return Some(ReaderPlace { host, socket: Some(socket) });
-        }
-        None
     }
 }
 

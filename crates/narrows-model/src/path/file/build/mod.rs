@@ -8,7 +8,7 @@ mod layer;
 
 use std::fmt;
 
-use super::{Chipset, Host, LinkGiven, Name, Part, PartKind, System};
+use super::{Chipset, Host, LinkGiven, Name, Part, PartKind, Place, System};
 use crate::path::graph::{APPLICATION, Graph, Joined, NewHop, Node};
 use crate::path::{GivenHop, HopKind, HopSpec, Path, Target, Traffic};
 use narrows_base::catalog::{self, catalog};
@@ -51,21 +51,13 @@ pub enum BuildError {
 /// What a step of the walk comes to.
 type Built<T = ()> = Result<T, BuildError>;
 
-/// A place in a host: where data is to arrive.
-#[derive(Debug, Clone, PartialEq, Eq)]
-struct ReaderPlace {
-    host: Name,
-    /// `None`: wherever the data is.
-    socket: Option<u32>,
-}
-
 /// Where a part is put: below which hop, for which share of what crosses that, and where its data is to arrive.
 #[derive(Clone, Copy)]
-struct Spot<'s, 'r> {
+struct Spot<'s> {
     above: Node,
     part: &'s Part,
     fraction: Traffic,
-    reader: Option<&'r ReaderPlace>,
+    reader: Option<Place<'s>>,
 }
 
 /// The path from an application to the part `target`, for `streams` sequential streams at a time: a single one reads from
@@ -100,12 +92,12 @@ impl<'s> Walk<'s> {
     }
 
     /// Puts the part `name` where its share of the traffic of the part above goes.
-    fn layer(&mut self, below: Spot<'s, '_>, name: &Name, fraction: Traffic) -> Built {
+    fn layer(&mut self, below: Spot<'s>, name: &Name, fraction: Traffic) -> Built {
         let part = self.part(name, &below.part.name)?;
         self.part_at(Spot { part, fraction, ..below }, &below.part.name)
     }
 
-    fn part_at(&mut self, spot: Spot<'s, '_>, by: &dyn fmt::Display) -> Built {
+    fn part_at(&mut self, spot: Spot<'s>, by: &dyn fmt::Display) -> Built {
         let part = spot.part;
         self.deeper(&part.name, |walk| match &part.kind {
             PartKind::Device(device) => walk.device(spot, device),
@@ -134,7 +126,7 @@ impl<'s> Walk<'s> {
     }
 
     /// Puts the hop of a part; `Some` with the place below it when what lies there is still to be put in.
-    fn put<'r>(&mut self, spot: Spot<'s, 'r>, name: String, spec: HopSpec) -> Built<Option<Spot<'s, 'r>>> {
+    fn put(&mut self, spot: Spot<'s>, name: String, spec: HopSpec) -> Built<Option<Spot<'s>>> {
         let hop = NewHop::new(&spot.part.name, name, spec);
         let above = self.add(spot.above, hop, spot.fraction)?;
         Ok(above.map(|above| Spot { above, fraction: Traffic::ONE, ..spot }))

@@ -127,12 +127,40 @@ impl System {
         None
     }
 
+    /// Where the lanes of a part come from, over all that it is in or on.
+    pub fn place_of(&self, name: &Name) -> Option<Place<'_>> {
+        let mut part = self.part(name)?;
+        for _ in 0..=self.parts.len() {
+            let (host, socket) = match &part.kind {
+                PartKind::Host(_) => (&part.name, None),
+                PartKind::Chipset(it) => (&it.host, Some(it.socket)),
+                PartKind::Slot(Slot { on: Attachment::Socket { host, socket }, .. }) => (host, Some(*socket)),
+                _ => {
+                    part = self.part(part.needs().first()?)?;
+                    continue;
+                }
+            };
+            return Some(Place { host, socket, on_chipset: matches!(part.kind, PartKind::Chipset(_)) });
+        }
+        None
+    }
+
     pub fn hosts(&self) -> impl Iterator<Item = (&Name, &Host)> {
         self.parts.iter().filter_map(|part| match &part.kind {
             PartKind::Host(host) => Some((&part.name, host)),
             _ => None,
         })
     }
+}
+
+/// A place in a host.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Place<'s> {
+    pub host: &'s Name,
+    /// `None`: on none of them more than on others.
+    pub socket: Option<u32>,
+    /// Whether it is behind a chipset.
+    pub on_chipset: bool,
 }
 
 /// One part of a system.
