@@ -19,7 +19,7 @@ use crate::path::file::{
 };
 use crate::path::{HopKind, RaidLevel};
 use crate::plan::outcome::Rates;
-use crate::predict::predict_together;
+use crate::predict::predict;
 use narrows_base::units::{Bytes, BytesPerSec};
 
 /// How the drives are put together.
@@ -278,10 +278,8 @@ pub fn spread(array: Array, drives: u8) -> Spread {
 
 fn layout(resources: &Resources, array: Array, encryption: Encryption) -> Result<Layout, BuildError> {
     let spread = spread(array, resources.drives.count());
-    let name = name(array, encryption);
-    let cipher = resources.cipher.as_ref().filter(|_| encryption != Encryption::None);
     let mut layout = Layout {
-        name,
+        name: name(array, encryption),
         array,
         encryption,
         capacity: spread.capacity,
@@ -296,7 +294,7 @@ fn layout(resources: &Resources, array: Array, encryption: Encryption) -> Result
         limit: "drives".into(),
         not_known: Vec::new(),
     };
-    if encryption != Encryption::None && cipher.is_none() {
+    if encryption != Encryption::None && resources.cipher.is_none() {
         return Ok(layout);
     }
     let one_at_a_time = matches!(array, Array::Single | Array::LvmLinear);
@@ -312,6 +310,7 @@ fn layout(resources: &Resources, array: Array, encryption: Encryption) -> Result
 }
 
 /// What a layout does in one direction.
+#[derive(Default)]
 struct Sequential {
     /// `None` where nothing bounds it.
     rate: Option<BytesPerSec>,
@@ -331,20 +330,18 @@ fn sequential(
     let targets = build(&mut system, drives, (array, encryption), resources.cipher.as_ref());
     let mut slowest: Option<Sequential> = None;
     for target in targets {
-        let predicted =
-            predict_together(&system, &[transfer(&target, write, data(array, &resources.drives))])?;
-        let Some(one) = predicted.first() else { continue };
+        let one = predict(&system, &transfer(&target, write, data(array, &resources.drives)))?;
         let bound = one.at_most();
         let not_known = one.answer.not_known().map(|it| it.because.clone());
         let rate = if not_known.is_some() { bound.map(|bound| bound.rate) } else { Some(one.rate) };
         let hop = bound.or(one.narrowest()).map(|bound| &bound.hop);
-        let limit = hop.and_then(|hop| one.path.hops.iter().find(|it| it.id == *hop)).map(|hop| hop.kind());
+        let limit = hop.and_then(|hop| one.path.hop(hop)).map(|hop| hop.kind());
         let found = Sequential { rate, limit, not_known };
         if slowest.as_ref().is_none_or(|known| found.rate < known.rate) {
             slowest = Some(found);
         }
     }
-    Ok(slowest.unwrap_or(Sequential { rate: None, limit: None, not_known: None }))
+    Ok(slowest.unwrap_or_default())
 }
 
 /// Adds what a layout consists of, and says what of it is read and written.

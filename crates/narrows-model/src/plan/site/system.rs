@@ -112,10 +112,7 @@ struct SiteReader<'s> {
 
 impl<'s> SiteReader<'s> {
     fn about(&self) -> Option<&'s Host> {
-        match &self.system.part(self.host)?.kind {
-            PartKind::Host(host) => Some(host),
-            _ => None,
-        }
+        self.system.hosts().find(|(name, _)| *name == self.host).map(|(_, host)| host)
     }
 
     /// What a part hangs on, when it is on this host.
@@ -125,18 +122,19 @@ impl<'s> SiteReader<'s> {
         Some(if place.on_chipset { Attachment::Chipset } else { Attachment::Cpu(socket) })
     }
 
-    /// How many drives are on ports of the board: SATA drives that hang on no adapter.
+    /// Whether a part of this host is in no slot and on no adapter.
+    fn is_on_board(&self, part: &Part) -> bool {
+        let carrier = upstream(part).and_then(|name| self.system.part(name)).map(|part| &part.kind);
+        matches!(carrier, Some(PartKind::Host(_) | PartKind::Chipset(_))) && self.attachment(part).is_some()
+    }
+
+    /// How many drives are on ports of the board.
     fn on_sata_ports(&self) -> usize {
         let is_sata = |part: &&Part| match &part.kind {
-            PartKind::Device(it) => {
-                let upstream = self.system.part(&it.upstream).map(|part| &part.kind);
-                matches!(it.kind, DeviceKind::Sata | DeviceKind::Hdd)
-                    && matches!(upstream, Some(PartKind::Host(_) | PartKind::Chipset(_)))
-            }
+            PartKind::Device(it) => matches!(it.kind, DeviceKind::Sata | DeviceKind::Hdd),
             _ => false,
         };
-        let mine = self.system.parts.iter().filter(is_sata).filter(|part| self.attachment(part).is_some());
-        mine.count()
+        self.system.parts.iter().filter(is_sata).filter(|part| self.is_on_board(part)).count()
     }
 
     /// The slots of the host, each with what it hangs on.
@@ -150,24 +148,15 @@ impl<'s> SiteReader<'s> {
 
     /// The slots that one is split into.
     fn pieces(&self, slot: &Name) -> Vec<(&'s Part, &'s file::Slot)> {
-        let is_piece =
-            |on: &file::Attachment| matches!(on, file::Attachment::Slot { slot: outer } if outer == slot);
-        let found = self.system.parts.iter().filter_map(|part| match &part.kind {
-            PartKind::Slot(piece) if is_piece(&piece.on) => Some((part, piece)),
+        let piece = |part: &'s Part| match &part.kind {
+            PartKind::Slot(piece) => (*outer(piece)? == *slot).then_some((part, piece)),
             _ => None,
-        });
-        found.collect()
+        };
+        self.system.parts.iter().filter_map(piece).collect()
     }
 
     /// What is in a place, directly.
     fn inside(&self, place: &Name) -> Vec<&'s Part> {
-        let upstream = |part: &'s Part| match &part.kind {
-            PartKind::Device(it) => Some(&it.upstream),
-            PartKind::Adapter(it) => Some(&it.upstream),
-            PartKind::Switch(it) => Some(&it.upstream),
-            PartKind::Network(it) => it.upstream.as_ref(),
-            _ => None,
-        };
         self.system.parts.iter().filter(|part| upstream(part) == Some(place)).collect()
     }
 
@@ -236,7 +225,7 @@ impl<'s> SiteReader<'s> {
                 gaps.crowded(&part.name, &inside, known.occupant.as_ref());
                 continue;
             }
-            if has_board && self.is_piece_of_board(site, of_board, slot) {
+            if has_board && outer(slot).is_some_and(|outer| on_board(site, of_board, outer).is_some()) {
                 continue;
             }
             let inside = self.inside(&part.name);
@@ -255,10 +244,6 @@ impl<'s> SiteReader<'s> {
         site.notes.extend(gaps.notes(has_board, self.host));
     }
 
-    fn is_piece_of_board(&self, site: &mut Site, of_board: usize, slot: &file::Slot) -> bool {
-        matches!(&slot.on, file::Attachment::Slot { slot: outer } if on_board(site, of_board, outer).is_some())
-    }
-
     fn slot(
         &self,
         part: &Part,
@@ -273,9 +258,8 @@ impl<'s> SiteReader<'s> {
         let occupant = self.occupant(inside, slot.link.width);
         gaps.crowded(&part.name, inside, occupant.as_ref());
         let holds_drive = inside.iter().any(|it| is_nvme(it));
-        let is_piece = matches!(slot.on, file::Attachment::Slot { .. });
         let looks_like_drive =
-            (holds_drive || is_piece) && lanes.get() <= DRIVE_LANES && slot.connector.is_none();
+            (holds_drive || outer(slot).is_some()) && lanes.get() <= DRIVE_LANES && slot.connector.is_none();
         let form = slot.form.unwrap_or(if looks_like_drive { SlotForm::M2 } else { SlotForm::Card });
         if slot.form.is_none() && looks_like_drive {
             gaps.slots.push((TAKEN_FOR_M2, part.name.to_string()));
@@ -287,10 +271,7 @@ impl<'s> SiteReader<'s> {
         let made = Slot {
             splitting: splitting(slot.bifurcation.as_deref(), form, lanes, assume_splitting),
             occupant,
-            shares: match &slot.on {
-                file::Attachment::Slot { slot: outer } => Some(format!("a part of {outer}, which is split")),
-                _ => None,
-            },
+            shares: outer(slot).map(|outer| format!("a part of {outer}, which is split")),
             ..Slot::new(part.name.as_str(), form, (connector, lanes, speed), on)
         };
         if made.may_be_split() {
@@ -301,28 +282,13 @@ impl<'s> SiteReader<'s> {
 
     /// What is said of drives and cards that are in no slot of their own.
     fn loose(&self) -> Option<String> {
-        let in_no_slot = |part: &&Part| {
-            let upstream = match &part.kind {
-                PartKind::Device(it) if it.kind == DeviceKind::Nvme => &it.upstream,
-                PartKind::Adapter(it) => &it.upstream,
-                PartKind::Network(it) => match &it.upstream {
-                    Some(upstream) => upstream,
-                    None => return false,
-                },
-                _ => return false,
-            };
-            let carrier = self.system.part(upstream).map(|part| &part.kind);
-            let is_board = matches!(carrier, Some(PartKind::Host(_) | PartKind::Chipset(_)));
-            is_board && self.attachment(part).is_some()
+        let has_link = |part: &&Part| {
+            is_nvme(part) || matches!(part.kind, PartKind::Adapter(_) | PartKind::Network(_))
         };
-        let loose: Vec<String> =
-            self.system.parts.iter().filter(in_no_slot).map(|part| part.name.to_string()).collect();
-        (!loose.is_empty()).then(|| {
-            format!(
-                "{} in no slot and not planned for: give each a [slot.NAME] and in = \"NAME\".",
-                are(&loose)
-            )
-        })
+        let loose = self.system.parts.iter().filter(has_link).filter(|part| self.is_on_board(part));
+        let names: Vec<String> = loose.map(|part| part.name.to_string()).collect();
+        let why = "in no slot and not planned for: give each a [slot.NAME] and in = \"NAME\".";
+        (!names.is_empty()).then(|| format!("{} {why}", are(&names)))
     }
 }
 
@@ -400,6 +366,22 @@ impl<'s> SiteReader<'s> {
         let found = path.of_kind(hop).next().map(ceiling::of_hop);
         found.map_or((None, None), |both| (both.read.rate(), both.write.rate()))
     }
+}
+
+/// What a drive, a card or a switch is in.
+fn upstream(part: &Part) -> Option<&Name> {
+    match &part.kind {
+        PartKind::Device(it) => Some(&it.upstream),
+        PartKind::Adapter(it) => Some(&it.upstream),
+        PartKind::Switch(it) => Some(&it.upstream),
+        PartKind::Network(it) => it.upstream.as_ref(),
+        _ => None,
+    }
+}
+
+/// The slot that one is a part of, which is split.
+const fn outer(slot: &file::Slot) -> Option<&Name> {
+    if let file::Attachment::Slot { slot: outer } = &slot.on { Some(outer) } else { None }
 }
 
 /// Whether a part is a drive with a link of its own.

@@ -283,10 +283,11 @@ impl<'s> Walk<'s> {
         }
         let count = cluster.members.len().max(1) as f64;
         let share = Traffic { read: 1.0 / count, write: cluster.amplification() / count };
-        let places = cluster.networks.iter().filter_map(|name| self.system.place_of(name));
-        let places: Vec<Place<'_>> = places.collect();
+        let system = self.system;
+        let places: Vec<Place<'s>> =
+            cluster.networks.iter().filter_map(|name| system.place_of(name)).collect();
         for member in &cluster.members {
-            let host = self.system.host_of(member).map(|(part, _)| &part.name);
+            let host = system.host_of(member).map(|(part, _)| &part.name);
             let reader = places.iter().copied().find(|place| Some(place.host) == host);
             self.layer(Spot { reader, ..below }, member, share)?;
         }
