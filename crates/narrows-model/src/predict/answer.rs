@@ -7,33 +7,6 @@ use super::{Bound, BoundKind};
 use crate::ceiling::Basis;
 use narrows_base::units::BytesPerSec;
 
-/// What is known of the rate of a workload.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Answer {
-    /// The laws that decide hold here.
-    Known(Intervals),
-    /// They do not, or nobody has compared them with enough measurements.
-    NotKnown(NotKnown),
-}
-
-impl Answer {
-    /// The intervals; `None` when the rate is not known.
-    pub const fn intervals(&self) -> Option<&Intervals> {
-        match self {
-            Self::Known(intervals) => Some(intervals),
-            Self::NotKnown(_) => None,
-        }
-    }
-
-    /// Why the rate is not known; `None` when it is.
-    pub const fn not_known(&self) -> Option<&NotKnown> {
-        match self {
-            Self::Known(_) => None,
-            Self::NotKnown(it) => Some(it),
-        }
-    }
-}
-
 /// Where the true rate lies, as factors of the predicted one.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Intervals {
@@ -73,10 +46,10 @@ pub(super) fn answer(
     bounds: &[Bound],
     (rate, decides): (BytesPerSec, Option<usize>),
     residuals: &Residuals,
-) -> Answer {
+) -> Result<Intervals, NotKnown> {
     let at_most = at_most(situation, bounds);
     let not = |because: String, measure: &str| {
-        Answer::NotKnown(NotKnown { because, measure: measure.to_owned(), at_most })
+        Err(NotKnown { because, measure: measure.to_owned(), at_most })
     };
     if let Some(gap) = law::gap(situation) {
         return not(gap.because.clone(), &gap.measure);
@@ -100,7 +73,7 @@ pub(super) fn answer(
             return not(few(term.law, residuals), &validity.measure);
         }
     }
-    Answer::Known(intervals(bounds, rate, residuals))
+    Ok(intervals(bounds, rate, residuals))
 }
 
 fn few(law: Law, residuals: &Residuals) -> String {

@@ -19,7 +19,7 @@ mod tests;
 mod time;
 mod zfs;
 
-pub use answer::{Answer, Intervals, NotKnown};
+pub use answer::{Intervals, NotKnown};
 pub use describe::describe;
 pub use hops::duplex;
 pub use solve::{predict, predict_together, predict_widened};
@@ -56,8 +56,9 @@ pub struct Prediction {
     pub decides: Option<usize>,
     /// What the rate does when a hop's ceiling is raised, largest first.
     pub sensitivity: Vec<Sensitivity>,
-    /// What may be said of the rate: where the truth lies, or that it is not known.
-    pub answer: Answer,
+    /// What may be said of the rate: where the truth lies; or why it is not known, because the laws that decide do not hold here,
+    /// or nobody has compared them with enough measurements.
+    pub answer: Result<Intervals, NotKnown>,
     /// What decides which laws hold.
     pub situation: Situation,
     /// What a person should know of it: what was assumed, what is not covered.
@@ -66,13 +67,13 @@ pub struct Prediction {
 
 impl Prediction {
     /// What may be said by other residuals than those that the program was built with.
-    pub fn answer_by(&self, residuals: &Residuals) -> Answer {
+    pub fn answer_by(&self, residuals: &Residuals) -> Result<Intervals, NotKnown> {
         answer::answer(&self.situation, &self.bounds, (self.rate, self.decides), residuals)
     }
 
     /// The bound that nothing exceeds, where the rate is not known.
     pub fn at_most(&self) -> Option<&Bound> {
-        self.bounds.get(self.answer.not_known()?.at_most?)
+        self.bounds.get(self.answer.as_ref().err()?.at_most?)
     }
 
     /// The bound that decides.

@@ -332,7 +332,7 @@ fn sequential(
     for target in targets {
         let one = predict(&system, &transfer(&target, write, data(array, &resources.drives)))?;
         let bound = one.at_most();
-        let not_known = one.answer.not_known().map(|it| it.because.clone());
+        let not_known = one.answer.as_ref().err().map(|it| it.because.clone());
         let rate = if not_known.is_some() { bound.map(|bound| bound.rate) } else { Some(one.rate) };
         let hop = bound.or(one.narrowest()).map(|bound| &bound.hop);
         let limit = hop.and_then(|hop| one.path.hop(hop)).map(|hop| hop.kind());
