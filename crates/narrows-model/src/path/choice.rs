@@ -153,13 +153,12 @@ impl Choice {
             Self::Switch(_) | Self::Slot(_) => {
                 let all: Vec<&PciDevice> = machine.pci.values().collect();
                 let upstream = switches_of(machine, &all);
-                let is_there = upstream.iter().any(|upstream| {
-                    let below = machine.pci.keys().map(|address| climb::ancestry(machine, *address));
-                    below.into_iter().any(|chain| {
-                        chain.iter().any(|device| device.address == upstream.address)
-                            && self.names(machine, &chain, upstream)
-                    })
-                });
+                let chains = || machine.pci.keys().map(|address| climb::ancestry(machine, *address));
+                let is_named = |upstream: &PciDevice, chain: &[&PciDevice]| {
+                    chain.iter().any(|device| device.address == upstream.address)
+                        && self.names(machine, chain, upstream)
+                };
+                let is_there = upstream.iter().any(|it| chains().any(|chain| is_named(it, &chain)));
                 let names: Vec<String> =
                     upstream.iter().map(|upstream| format!("switch:{}", upstream.address)).collect();
                 (!is_there).then(|| choices("PCIe switches", &names))

@@ -282,10 +282,10 @@ pub fn why_worse(prefer: Prefer, best: (&Placement, &Outcome), other: (&Placemen
     let component = placement.score.first_difference(&best_placement.score, prefer);
     let less =
         |what: &str, mine: BytesPerSec, theirs: BytesPerSec| format!("{what} {mine} instead of {theirs}");
+    let why = |found: Option<String>| found.map(|why| format!(": {why}")).unwrap_or_default();
     match component {
         Some(Component::Together) => {
-            let why = narrowest(outcome).map(|why| format!(": {why}")).unwrap_or_default();
-            less("together", outcome.together.read, best.together.read) + &why
+            less("together", outcome.together.read, best.together.read) + &why(narrowest(outcome))
         }
         Some(Component::Served) => match (&outcome.balance, &best.balance) {
             (Some(mine), Some(theirs)) => {
@@ -295,13 +295,10 @@ pub fn why_worse(prefer: Prefer, best: (&Placement, &Outcome), other: (&Placemen
             _ => "less reaches the network cards".to_owned(),
         },
         Some(Component::Alone) => {
-            let why = narrowest(outcome).map(|why| format!(": {why}")).unwrap_or_default();
-            less("alone, added up", outcome.alone.read, best.alone.read) + &why
+            less("alone, added up", outcome.alone.read, best.alone.read) + &why(narrowest(outcome))
         }
         Some(Component::Graphics) => {
-            let link = narrow_link(outcome, |kind| kind == Kind::Gpu)
-                .map(|link| format!(": {link}"))
-                .unwrap_or_default();
+            let link = why(narrow_link(outcome, |kind| kind == Kind::Gpu));
             format!("a graphics card has fewer lanes, or slower ones{link}")
         }
         Some(Component::Switches) => {

@@ -290,15 +290,7 @@ impl<'s> SiteReader<'s> {
         let why = "in no slot and not planned for: give each a [slot.NAME] and in = \"NAME\".";
         (!names.is_empty()).then(|| format!("{} {why}", are(&names)))
     }
-}
 
-/// The slot of the board that the file calls so, whatever stands between letters and digits.
-fn on_board<'a>(site: &'a mut Site, of_board: usize, name: &Name) -> Option<&'a mut Slot> {
-    let wanted = squeezed(name.as_str());
-    site.slots.iter_mut().take(of_board).find(|slot| squeezed(&slot.name) == wanted)
-}
-
-impl<'s> SiteReader<'s> {
     /// What sits in a slot: of several parts the drives, or else the first, and those like it.
     fn occupant(&self, inside: &[&'s Part], wired: Option<Lanes>) -> Option<Occupant> {
         let switch = inside.iter().find_map(|part| match &part.kind {
@@ -366,6 +358,12 @@ impl<'s> SiteReader<'s> {
         let found = path.of_kind(hop).next().map(ceiling::of_hop);
         found.map_or((None, None), |both| (both.read.rate(), both.write.rate()))
     }
+}
+
+/// The slot of the board that the file calls so, whatever stands between letters and digits.
+fn on_board<'a>(site: &'a mut Site, of_board: usize, name: &Name) -> Option<&'a mut Slot> {
+    let wanted = squeezed(name.as_str());
+    site.slots.iter_mut().take(of_board).find(|slot| squeezed(&slot.name) == wanted)
 }
 
 /// What a drive, a card or a switch is in.

@@ -133,6 +133,50 @@ impl<'s> Walk<'s> {
         let Some(below) = self.put(below, name, spec)? else { return Ok(()) };
         self.upstream(below, &device.upstream, device.link)
     }
+
+    /// The link between the part with its `end` and a port of `carrier`.
+    fn link(
+        &mut self,
+        spot: Spot<'s>,
+        end: LinkGiven,
+        (carrier, port): (&'s Part, LinkGiven),
+    ) -> Built<Option<Node>> {
+        let part = spot.part;
+        let payload =
+            end.payload.into_iter().chain(port.payload).min().or_else(|| self.usual_payload(carrier));
+        let (Some(generation), Some(width)) =
+            (least(end.generation, port.generation), least(end.width, port.width))
+        else {
+            return Ok(Some(spot.above));
+        };
+        let both =
+            LinkGiven { generation: Some(generation), width: Some(width), payload, ..LinkGiven::default() };
+        let slot = matches!(carrier.kind, PartKind::Slot(_)).then(|| carrier.name.to_string());
+        let place = if slot.is_some() { format!("slot {}", carrier.name) } else { carrier.name.to_string() };
+        let hop = LinkHop {
+            device: link_port(end, both, end.read_request, &part.given),
+            port: Some(link_port(port, both, None, &carrier.given)),
+            slot,
+            ..LinkHop::default()
+        };
+        let name = format!("PCIe {generation}.0 {width} link of {}, {place}", part.name);
+        let fraction = match &part.kind {
+            PartKind::Network(network) => super::layer::on_link(network),
+            _ => Traffic::ONE,
+        };
+        self.add(spot.above, NewHop::new(&part.name, name, HopSpec::Link(Box::new(hop))), fraction)
+    }
+
+    /// Max_Payload_Size of the chipset that a slot hangs on.
+    fn usual_payload(&self, carrier: &Part) -> Option<Bytes> {
+        let PartKind::Slot(Slot { on: Attachment::Chipset { chipset: name }, .. }) = &carrier.kind else {
+            return None;
+        };
+        let part = self.system.part(name)?;
+        let PartKind::Chipset(chipset) = &part.kind else { return None };
+        let entry = chipset.entry(part).ok()??;
+        Some(Bytes::new(u64::from(entry.max_payload)))
+    }
 }
 
 /// The way from one socket of a host to another.
@@ -240,52 +284,6 @@ fn adapter_spec(part: &Part, adapter: &Adapter) -> HopSpec {
         return HopSpec::Hba(ControllerHop { name: part.name.to_string(), ..ControllerHop::default() });
     }
     given(HopKind::Hba, adapter.rate.or(listed), part, "its link and its drives are hops of their own")
-}
-
-impl<'s> Walk<'s> {
-    /// The link between the part with its `end` and a port of `carrier`.
-    fn link(
-        &mut self,
-        spot: Spot<'s>,
-        end: LinkGiven,
-        (carrier, port): (&'s Part, LinkGiven),
-    ) -> Built<Option<Node>> {
-        let part = spot.part;
-        let payload =
-            end.payload.into_iter().chain(port.payload).min().or_else(|| self.usual_payload(carrier));
-        let (Some(generation), Some(width)) =
-            (least(end.generation, port.generation), least(end.width, port.width))
-        else {
-            return Ok(Some(spot.above));
-        };
-        let both =
-            LinkGiven { generation: Some(generation), width: Some(width), payload, ..LinkGiven::default() };
-        let slot = matches!(carrier.kind, PartKind::Slot(_)).then(|| carrier.name.to_string());
-        let place = if slot.is_some() { format!("slot {}", carrier.name) } else { carrier.name.to_string() };
-        let hop = LinkHop {
-            device: link_port(end, both, end.read_request, &part.given),
-            port: Some(link_port(port, both, None, &carrier.given)),
-            slot,
-            ..LinkHop::default()
-        };
-        let name = format!("PCIe {generation}.0 {width} link of {}, {place}", part.name);
-        let fraction = match &part.kind {
-            PartKind::Network(network) => super::layer::on_link(network),
-            _ => Traffic::ONE,
-        };
-        self.add(spot.above, NewHop::new(&part.name, name, HopSpec::Link(Box::new(hop))), fraction)
-    }
-
-    /// Max_Payload_Size of the chipset that a slot hangs on.
-    fn usual_payload(&self, carrier: &Part) -> Option<Bytes> {
-        let PartKind::Slot(Slot { on: Attachment::Chipset { chipset: name }, .. }) = &carrier.kind else {
-            return None;
-        };
-        let part = self.system.part(name)?;
-        let PartKind::Chipset(chipset) = &part.kind else { return None };
-        let entry = chipset.entry(part).ok()??;
-        Some(Bytes::new(u64::from(entry.max_payload)))
-    }
 }
 
 fn least<T: Ord>(a: Option<T>, b: Option<T>) -> Option<T> {

@@ -171,39 +171,7 @@ impl<'s> Walk<'s> {
         let Some(below) = self.put(spot, title, spec)? else { return Ok(()) };
         self.layer(below, &vm.on, Traffic::ONE)
     }
-}
 
-/// What md would say of the array.
-fn md_of(part: &Part, raid: &Raid) -> MdArray {
-    let given = part.given.as_str();
-    MdArray {
-        level: Fact::known(raid.kind.level().to_string(), given),
-        raid_disks: fact(u32::try_from(raid.members.len()).ok(), &part.given),
-        chunk: fact(raid.chunk, &part.given),
-        layout: fact(raid.copies.map(|copies| u64::from(copies) | 0x100), &part.given),
-        sync_action: Fact::known(if raid.resync.is_some() { "resync" } else { "idle" }.to_owned(), given),
-        sync_speed: fact(raid.resync, &part.given),
-        group_threads: fact(raid.stripe_threads, &part.given),
-        ..MdArray::default()
-    }
-}
-
-/// The level as ZFS names it.
-const fn zfs_name(level: ZfsLevel) -> &'static str {
-    match level {
-        ZfsLevel::Stripe => "raid0",
-        ZfsLevel::Mirror => "mirror",
-        ZfsLevel::Raidz1 => "raidz1",
-        ZfsLevel::Raidz2 => "raidz2",
-        ZfsLevel::Raidz3 => "raidz3",
-    }
-}
-
-/// What packets of 4096 bytes leave of an InfiniBand link's rate: EDR was measured with 98.4 of 100 Gbit/s
-/// (linux-rdma/perftest issue 225).
-const INFINIBAND_SHARE: f64 = 0.984;
-
-impl<'s> Walk<'s> {
     /// Puts an interface and the way of its card to memory there. `Some` when it is new.
     pub(super) fn network(
         &mut self,
@@ -303,6 +271,36 @@ impl<'s> Walk<'s> {
         }
     }
 }
+
+/// What md would say of the array.
+fn md_of(part: &Part, raid: &Raid) -> MdArray {
+    let given = part.given.as_str();
+    MdArray {
+        level: Fact::known(raid.kind.level().to_string(), given),
+        raid_disks: fact(u32::try_from(raid.members.len()).ok(), &part.given),
+        chunk: fact(raid.chunk, &part.given),
+        layout: fact(raid.copies.map(|copies| u64::from(copies) | 0x100), &part.given),
+        sync_action: Fact::known(if raid.resync.is_some() { "resync" } else { "idle" }.to_owned(), given),
+        sync_speed: fact(raid.resync, &part.given),
+        group_threads: fact(raid.stripe_threads, &part.given),
+        ..MdArray::default()
+    }
+}
+
+/// The level as ZFS names it.
+const fn zfs_name(level: ZfsLevel) -> &'static str {
+    match level {
+        ZfsLevel::Stripe => "raid0",
+        ZfsLevel::Mirror => "mirror",
+        ZfsLevel::Raidz1 => "raidz1",
+        ZfsLevel::Raidz2 => "raidz2",
+        ZfsLevel::Raidz3 => "raidz3",
+    }
+}
+
+/// What packets of 4096 bytes leave of an InfiniBand link's rate: EDR was measured with 98.4 of 100 Gbit/s
+/// (linux-rdma/perftest issue 225).
+const INFINIBAND_SHARE: f64 = 0.984;
 
 /// What crosses the card's own link for each byte of data: Ethernet frames go over it without preamble, checksum and gap
 /// (MTU + 14 bytes, of which TCP leaves MTU − 52).

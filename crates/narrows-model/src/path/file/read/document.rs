@@ -110,6 +110,13 @@ impl Value {
     }
 }
 
+impl DocumentKey {
+    /// A key that an option gives.
+    pub(in crate::path::file) fn new(name: &str, value: Value, at: &At) -> Self {
+        Self { name: name.to_owned(), at: at.clone(), value, value_at: at.clone() }
+    }
+}
+
 impl DocumentTable {
     /// `[slot.slot3]`, for a message.
     pub(in crate::path::file) fn title(&self) -> String {
@@ -138,7 +145,7 @@ impl DocumentTable {
     /// Puts a value in place of the one that is there.
     pub(in crate::path::file) fn put(&mut self, name: &str, value: Value, at: &At) {
         self.keys.retain(|key| key.name != name);
-        self.keys.push(DocumentKey { name: name.to_owned(), at: at.clone(), value, value_at: at.clone() });
+        self.keys.push(DocumentKey::new(name, value, at));
     }
 }
 

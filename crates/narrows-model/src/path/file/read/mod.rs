@@ -12,7 +12,7 @@ mod quantity;
 mod tests;
 
 pub use document::{Document, MOST_BYTES};
-pub(super) use document::{DocumentTable, Value};
+pub(super) use document::{DocumentKey, DocumentTable, Value};
 pub(super) use keys::{Says, keys_of};
 pub(super) use quantity::Unit;
 
