@@ -127,6 +127,11 @@ impl<'a> Problem<'a> {
     }
 }
 
+/// What so many devices of each class could move.
+pub(super) fn demand<'c>(devices: impl Iterator<Item = (&'c u8, &'c Class)>) -> WholeRate {
+    devices.map(|(count, class)| class.demand.times(u64::from(*count))).sum()
+}
+
 fn classes(wishes: &[Wish]) -> Vec<Class> {
     let mut classes: Vec<Class> = Vec::new();
     for wish in wishes {

@@ -100,6 +100,15 @@ fn nearest<'k>(typed: &str, known: impl IntoIterator<Item = &'k str>) -> Option<
         .map(|(_, name)| name)
 }
 
+/// What helps who typed a name that is not known: the one that was probably meant, or else what is known.
+fn meant<'k>(
+    typed: &str,
+    known: impl IntoIterator<Item = &'k str>,
+    otherwise: impl FnOnce() -> String,
+) -> String {
+    nearest(typed, known).map_or_else(otherwise, |near| format!("did you mean `{near}`?"))
+}
+
 /// The layers that can be put on something.
 const LAYERS: &[&str] = &["raid0", "raid1", "raid10", "raid5", "raid6", "linear", "luks", "ext4", "xfs"];
 

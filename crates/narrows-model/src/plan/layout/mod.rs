@@ -58,34 +58,29 @@ impl Array {
         Self::Raid6,
     ];
 
+    /// What people call it, and the fewest drives that make one.
+    const fn described(self) -> (&'static str, u8) {
+        match self {
+            Self::Single => ("single drive", 1),
+            Self::LvmLinear => ("LVM linear", 2),
+            Self::LvmStriped => ("LVM striped", 2),
+            Self::Raid0 => ("RAID-0", 2),
+            Self::Raid1 => ("RAID-1", 2),
+            Self::Raid10 => ("RAID-10", 4),
+            Self::Raid5 => ("RAID-5", 3),
+            Self::Raid6 => ("RAID-6", 4),
+        }
+    }
+
     /// What people call it.
     pub const fn name(self) -> &'static str {
-        match self {
-            Self::Single => "single drive",
-            Self::LvmLinear => "LVM linear",
-            Self::LvmStriped => "LVM striped",
-            Self::Raid0 => "RAID-0",
-            Self::Raid1 => "RAID-1",
-            Self::Raid10 => "RAID-10",
-            Self::Raid5 => "RAID-5",
-            Self::Raid6 => "RAID-6",
-        }
+        self.described().0
     }
 
     /// Whether so many drives make one.
     pub const fn fits(self, drives: u8) -> bool {
         let pairs = !matches!(self, Self::Raid10) || drives.is_multiple_of(2);
-        self.fewest() <= drives && pairs
-    }
-
-    /// The fewest drives that make one.
-    const fn fewest(self) -> u8 {
-        match self {
-            Self::Single => 1,
-            Self::LvmLinear | Self::LvmStriped | Self::Raid0 | Self::Raid1 => 2,
-            Self::Raid5 => 3,
-            Self::Raid10 | Self::Raid6 => 4,
-        }
+        self.described().1 <= drives && pairs
     }
 }
 
@@ -374,30 +369,26 @@ fn build(
         Encryption::Below => drives.into_iter().map(|drive| encrypt(system, drive)).collect(),
         Encryption::None | Encryption::Above => drives,
     };
-    let raid = |members: &[Name], level: RaidLevel| {
+    let raid = |level: RaidLevel, members: Vec<Name>| {
         PartKind::Raid(Raid {
             kind: RaidKind::Md(level),
-            members: members.to_vec(),
+            members,
             chunk: Some(CHUNK),
             copies: None,
             resync: None,
             stripe_threads: None,
         })
     };
-    let volume = |members: &[Name], stripe| PartKind::Volume(Volume { stripe, members: members.to_vec() });
-    let kind = match array {
-        Array::Single => None,
-        Array::LvmLinear => Some(volume(&members, None)),
-        Array::LvmStriped => Some(volume(&members, Some(STRIPE))),
-        Array::Raid0 => Some(raid(&members, RaidLevel::Raid0)),
-        Array::Raid1 => Some(raid(&members, RaidLevel::Raid1)),
-        Array::Raid10 => Some(raid(&members, RaidLevel::Raid10)),
-        Array::Raid5 => Some(raid(&members, RaidLevel::Raid5)),
-        Array::Raid6 => Some(raid(&members, RaidLevel::Raid6)),
-    };
-    let volumes = match kind {
-        Some(kind) => vec![add(system, format!("planned {}", array.name()), kind)],
-        None => members,
+    let mut put = |kind: PartKind| vec![add(system, format!("planned {}", array.name()), kind)];
+    let volumes = match array {
+        Array::Single => members,
+        Array::LvmLinear => put(PartKind::Volume(Volume { stripe: None, members })),
+        Array::LvmStriped => put(PartKind::Volume(Volume { stripe: Some(STRIPE), members })),
+        Array::Raid0 => put(raid(RaidLevel::Raid0, members)),
+        Array::Raid1 => put(raid(RaidLevel::Raid1, members)),
+        Array::Raid10 => put(raid(RaidLevel::Raid10, members)),
+        Array::Raid5 => put(raid(RaidLevel::Raid5, members)),
+        Array::Raid6 => put(raid(RaidLevel::Raid6, members)),
     };
     match encryption {
         Encryption::Above => volumes.into_iter().map(|volume| encrypt(system, volume)).collect(),

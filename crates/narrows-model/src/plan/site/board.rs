@@ -3,7 +3,7 @@
 use super::{Attachment, Narrowed, Ports, Setting, Shared, Site, Slot, splitting};
 use crate::ceiling::pcie;
 use crate::plan::problem::WholeRate;
-use narrows_base::catalog::{Aspect, Board, BoardSlot, Chipset, Gap, Interconnect, Processor, catalog};
+use narrows_base::catalog::{Aspect, Board, BoardSlot, Chipset, Gap, Processor, catalog};
 use narrows_base::units::{Bytes, BytesPerSec, GtPerSec, Lanes};
 
 /// What else is known of a machine with a board.
@@ -48,8 +48,6 @@ pub fn of_board(board: &Board, options: &BoardOptions<'_>) -> Site {
             "Whether the firmware can split {unknown} of its slots is not known; they are taken for slots that it cannot."
         ));
     }
-    let interconnect =
-        processor.filter(|_| sockets > 1).and_then(|p| p.interconnect.as_ref()).map(interconnect);
     let mut site = Site {
         name: board.name.clone(),
         source: board.source.clone(),
@@ -58,7 +56,7 @@ pub fn of_board(board: &Board, options: &BoardOptions<'_>) -> Site {
         sockets,
         slots,
         chipset: chipset.map(uplink),
-        interconnect,
+        interconnect: interconnect(processor, sockets),
         sata: ports(board),
         gaps: board.gaps().iter().filter(|gap| gap.aspect.matters()).map(told).collect(),
         notes,
@@ -150,11 +148,12 @@ pub(super) fn uplink(chipset: &Chipset) -> Shared {
     }
 }
 
-/// The connection between sockets, by the law of [`crate::ceiling::uplink`].
-pub(super) fn interconnect(connection: &Interconnect) -> Shared {
+/// The connection between so many sockets, by the law of [`crate::ceiling::uplink`].
+pub(super) fn interconnect(platform: Option<&Processor>, sockets: u8) -> Option<Shared> {
+    let connection = platform?.interconnect.as_ref().filter(|_| sockets > 1)?;
     let links = BytesPerSec::from_gb(connection.gigabytes_per_second) * f64::from(connection.links);
     let rate = WholeRate::new(links * connection.efficiency);
-    Shared { name: connection.name.clone(), rate, write: rate }
+    Some(Shared { name: connection.name.clone(), rate, write: rate })
 }
 
 #[cfg(test)]

@@ -123,7 +123,6 @@ fn unknown(machine: &Machine, seats: &[Seat], options: &BoardOptions<'_>) -> Res
         notes.push("The uplink of its chipset is not known.".to_owned());
     }
     let sockets = options.sockets.unwrap_or(1).max(1);
-    let connection = options.processor.filter(|_| sockets > 1).and_then(|p| p.interconnect.as_ref());
     Ok(Site {
         name: name(machine),
         source: source.to_owned(),
@@ -132,7 +131,7 @@ fn unknown(machine: &Machine, seats: &[Seat], options: &BoardOptions<'_>) -> Res
         sockets,
         slots,
         chipset: chipset.map(uplink),
-        interconnect: connection.map(interconnect),
+        interconnect: interconnect(options.processor, sockets),
         gaps: vec![UNKNOWN_BOARD.to_owned()],
         notes,
         ..Site::default()

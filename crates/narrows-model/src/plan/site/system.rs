@@ -165,14 +165,13 @@ impl<'s> SiteReader<'s> {
         let most = self.slots().iter().map(|(.., on)| u32::from(on.socket()) + 1).max().unwrap_or(1);
         let sockets = u8::try_from(about.sockets.max(most)).unwrap_or(u8::MAX);
         let platform = about.platform();
-        let listed = platform.and_then(|it| it.interconnect.as_ref());
-        let given = about.interconnect.map(|links| {
-            let name = listed.map_or("connection of the sockets", |it| it.name.as_str()).to_owned();
+        let known = interconnect(platform, sockets);
+        let given = about.interconnect.filter(|_| sockets > 1).map(|links| {
+            let name = known.as_ref().map_or("connection of the sockets", |it| it.name.as_str()).to_owned();
             let rate = WholeRate::new(links.carries());
             Shared { name, rate, write: rate }
         });
-        let known = listed.map(interconnect);
-        let between = given.or(known).filter(|_| sockets > 1);
+        let between = given.or(known);
         let mut notes = Vec::new();
         if sockets > 1 && between.is_none() {
             notes.push(format!(

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use crate::path::file::{At, FileError, Problem, nearest};
+use crate::path::file::{At, FileError, Problem, meant};
 use toml::Spanned;
 use toml::de::{DeString, DeTable, DeValue};
 
@@ -242,10 +242,11 @@ impl Document {
         let known: Vec<String> = self.parts.iter().map(|table| table.name.clone()).collect();
         let original = self.copied(name).map(|table| table.name.clone());
         let Some(table) = self.parts.iter_mut().find(|table| table.name == name) else {
-            let hint = match (original, nearest(name, known.iter().map(String::as_str))) {
-                (Some(base), _) => format!("`{base}` stands for all of its copies: {base}.{key}={value}"),
-                (None, Some(near)) => format!("did you mean `{near}`?"),
-                (None, None) => format!("the parts are: {}", known.join(", ")),
+            let hint = match original {
+                Some(base) => format!("`{base}` stands for all of its copies: {base}.{key}={value}"),
+                None => meant(name, known.iter().map(String::as_str), || {
+                    format!("the parts are: {}", known.join(", "))
+                }),
             };
             return Err(FileError::one(at, format!("there is no part or workload `{name}`"), Some(hint)));
         };
