@@ -209,7 +209,7 @@ pub fn of_hop(hop: &Hop) -> Ceilings {
             Ceilings::transparent("a request queue costs time for each request, not for each byte")
         }
         HopSpec::Raid(raid) => raid::of_raid(raid),
-        HopSpec::Zfs(zfs) => raid::of_zfs(zfs),
+        HopSpec::Zfs(zfs) => raid::of_zfs(*zfs),
         HopSpec::Crypt(crypt) => crypt::with_submitters(crypt, 1),
         HopSpec::Cache(_) => Ceilings::transparent(
             "bcache passes each request to the cache or to the backing device; the share of hits decides",

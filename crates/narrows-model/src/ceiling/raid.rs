@@ -30,8 +30,8 @@ pub fn of_raid(hop: &RaidHop) -> Ceilings {
 
 /// The ceilings of a ZFS pool or one of its virtual devices: checksums and parity are computed by as many threads as there
 /// are processors, so that only the traffic of each device counts.
-pub fn of_zfs(hop: &ZfsHop) -> Ceilings {
-    let members = hop.members.len();
+pub fn of_zfs(hop: ZfsHop) -> Ceilings {
+    let members = hop.members;
     let rule = match hop.layout {
         ZfsLayout::Unknown => {
             return Ceilings::unknown(

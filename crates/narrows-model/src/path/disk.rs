@@ -3,7 +3,7 @@
 use super::build::Builder;
 use super::graph::{Joined, NewHop, Node, Spread};
 use super::hop::is_virtual_disk;
-use super::{ControllerHop, DeviceHop, Flash, HopSpec, QueueHop, Traffic};
+use super::{ControllerHop, DeviceHop, Flash, HopSpec, Traffic};
 use narrows_base::catalog;
 use narrows_base::fact::Fact;
 use narrows_base::units::BitsPerSec;
@@ -78,10 +78,9 @@ impl Builder<'_> {
         fraction: Traffic,
         through: Option<&str>,
     ) -> Option<Node> {
-        let spec = QueueHop { block: disk.name.clone(), queue: disk.queue.clone() };
         let through = through.map(|partition| format!(", partition {partition}")).unwrap_or_default();
         let name = format!("queue of {}{through}", disk.name);
-        let hop = NewHop::new(&disk.name, name, HopSpec::BlockQueue(Box::new(spec)));
+        let hop = NewHop::new(&disk.name, name, HopSpec::BlockQueue(disk.name.clone()));
         let joined = self.graph.join(above, hop, fraction);
         if let Joined::Known(node) = joined {
             self.graph.extend_name(node, &through);

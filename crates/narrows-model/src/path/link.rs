@@ -3,7 +3,7 @@
 use super::build::Catalogued;
 use super::climb::ancestry;
 use super::graph::NewHop;
-use super::{HopSpec, LinkHop, LinkPort, slot};
+use super::{HopSpec, LinkHop, slot};
 use narrows_base::fact::{Fact, Source};
 use narrows_base::units::{GtPerSec, Lanes};
 use narrows_machine::Machine;
@@ -33,8 +33,9 @@ pub(super) fn step(
     let (slot, board_slot) = slot::find_slot(known, first.address, port.map(|port| port.address));
     let hop = LinkHop {
         drive: drive_behind(machine, first.address),
-        device: end(first),
-        port: port.map(|port| LinkPort { is_virtual: machine.is_virtual(), ..end(port) }),
+        device: first.clone(),
+        port: port.cloned(),
+        is_port_virtual: machine.is_virtual(),
         slot,
         board_slot,
         not_a_wire: not_a_wire(machine, first, port),
@@ -63,19 +64,6 @@ fn first_function<'m>(
 ) -> &'m PciDevice {
     let Some(port) = port else { return device };
     machine.pci.values().find(|other| other.parent == Some(port.address)).unwrap_or(device)
-}
-
-fn end(device: &PciDevice) -> LinkPort {
-    LinkPort {
-        address: device.address,
-        id: device.id.clone(),
-        class: device.class.clone(),
-        link: device.link.clone(),
-        express: device.express.clone(),
-        power_state: device.power_state.clone(),
-        aer: device.aer.clone(),
-        is_virtual: false,
-    }
 }
 
 /// Whether this end shows both at which speed and at which width the link runs.
@@ -278,10 +266,7 @@ impl LinkHop {
     /// Whether the device end is a graphics adapter or an accelerator, or leads to such only. Their links start slow, and
     /// speed up when they are busy.
     pub fn is_graphics(&self) -> bool {
-        const DISPLAY: u32 = 0x03;
-        const ACCELERATOR: u32 = 0x12;
-        let base = self.device.class.value().map(|class| class >> 16);
-        self.part == LinkPart::Graphics || base.is_some_and(|base| [DISPLAY, ACCELERATOR].contains(&base))
+        self.part == LinkPart::Graphics || self.device.is_display()
     }
 
     /// What explains that this link is slow while its device is idle; `None` where the speed now is what counts.
@@ -300,7 +285,7 @@ impl LinkHop {
             return Some(PowerSaving { fact: "power state", value: value.clone(), source });
         }
         let has_l1 = device.express.value().is_some_and(|express| express.aspm_l1);
-        (has_l1 && self.stores_data()).then(|| PowerSaving {
+        (has_l1 && device.is_storage()).then(|| PowerSaving {
             fact: "power saving of the link",
             value: "L1 is on".to_owned(),
             source: device.express.source(),
@@ -311,14 +296,8 @@ impl LinkHop {
     /// lowest, where adapters idle that every port lets run faster.
     fn may_be_faster_than_now(&self) -> bool {
         let now = self.state().speed().map(|told| told.value);
-        let port = self.true_port().and_then(|port| port.end().max_speed());
+        let port = self.true_port().and_then(|port| End::of(port).max_speed());
         port.is_some() || now == Some(GtPerSec::GEN1)
-    }
-
-    /// Whether the device end is a storage controller, be it one of Fibre Channel.
-    pub fn stores_data(&self) -> bool {
-        const FIBRE_CHANNEL: u32 = 0x0c04;
-        self.device.class.value().is_some_and(|class| class >> 16 == 0x01 || class >> 8 == FIBRE_CHANNEL)
     }
 }
 
@@ -425,7 +404,6 @@ mod tests {
             hop.device.class = Fact::known(class, "class");
             hop
         };
-        assert!(of_class(0x0c_0400).stores_data() && !of_class(0x0c_0330).stores_data());
         assert!(of_class(0x01_0700).saves_power().is_none());
         let at = |class, speed| {
             let mut hop = of_class(class);

@@ -33,8 +33,8 @@ mod stack;
 mod zfs;
 
 pub use hop::{
-    CacheHop, ControllerHop, CryptHop, DeviceHop, FilesystemHop, Flash, GivenHop, Hop, HopId, HopKind,
-    HopSpec, LinkHop, LinkPort, NetworkHop, QueueHop, RaidHop, RaidLevel, SocketHop, Traffic, UplinkHop,
+    ControllerHop, CryptHop, DeviceHop, FilesystemHop, Flash, GivenHop, Hop, HopId, HopKind,
+    HopSpec, LinkHop, NetworkHop, RaidHop, RaidLevel, SocketHop, Traffic, UplinkHop,
     VolumeHop, VolumeLayout, ZfsHop, ZfsLayout,
 };
 pub use link::{LinkPart, PowerSaving};

@@ -3,7 +3,7 @@
 use super::build::Builder;
 use super::graph::{NewHop, Node, Spread};
 use super::split;
-use super::{CacheHop, CryptHop, FilesystemHop, HopSpec, RaidHop, Traffic, VolumeHop, VolumeLayout};
+use super::{CryptHop, FilesystemHop, HopSpec, RaidHop, Traffic, VolumeHop, VolumeLayout};
 use narrows_base::fact::Fact;
 use narrows_base::units::human;
 use narrows_machine::block::{
@@ -72,7 +72,6 @@ impl Builder<'_> {
         let cipher = self.machine.ciphers.get(&device.name).cloned().unwrap_or_default();
         let spec = HopSpec::Crypt(Box::new(CryptHop {
             block: device.name.clone(),
-            mapping: dm.name.clone(),
             table,
             cipher,
             cores: cpus.cores.get().or(online).unwrap_or(1),
@@ -98,7 +97,6 @@ impl Builder<'_> {
         let share = split::volume(&layout, members.len());
         let spec = HopSpec::Volume(VolumeHop {
             block: device.name.clone(),
-            mapping: dm.name.clone(),
             layout: layout.clone(),
             members: members.clone(),
         });
@@ -122,7 +120,7 @@ impl Builder<'_> {
     }
 
     fn cache(&mut self, above: Node, device: &BlockDevice, bcache: &Bcache, fraction: Traffic) {
-        let spec = HopSpec::Cache(Box::new(CacheHop { block: device.name.clone(), bcache: bcache.clone() }));
+        let spec = HopSpec::Cache(device.name.clone());
         let hop = NewHop::new(&device.name, format!("bcache {}", device.name), spec);
         let Some(node) = self.add(above, hop, fraction) else { return };
         self.graph.set_spread(node, Spread::ReadEither);

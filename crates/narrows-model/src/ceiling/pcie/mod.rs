@@ -11,7 +11,7 @@ use super::{Basis, Ceilings, FactRef, Limit};
 use crate::path::LinkHop;
 use narrows_base::fact::{Fact, Source};
 use narrows_base::units::{Bytes, BytesPerSec, GtPerSec, Lanes};
-use narrows_machine::pci::{Express, Told};
+use narrows_machine::pci::{End, Express, Told};
 
 /// A link in a state: what it runs at, or what it could run at.
 #[derive(Debug, Clone)]
@@ -49,7 +49,7 @@ pub fn capable(link: &LinkHop) -> Option<Limit> {
 /// What the device alone could use, towards the host: its fastest speed and widest width. `None` when that is not
 /// known or the link is no wire.
 pub fn device_wants(link: &LinkHop) -> Option<Limit> {
-    let device = link.device.end();
+    let device = End::of(&link.device);
     at_most(link, device.max_speed()?, device.max_width()?)
 }
 

@@ -3,8 +3,8 @@
 mod spec;
 
 pub use spec::{
-    CacheHop, ControllerHop, CryptHop, DeviceHop, FilesystemHop, Flash, LinkHop, LinkPort, NetworkHop,
-    QueueHop, RaidHop, RaidLevel, SocketHop, UplinkHop, VolumeHop, VolumeLayout, ZfsHop, ZfsLayout,
+    ControllerHop, CryptHop, DeviceHop, FilesystemHop, Flash, LinkHop, NetworkHop,
+    RaidHop, RaidLevel, SocketHop, UplinkHop, VolumeHop, VolumeLayout, ZfsHop, ZfsLayout,
 };
 
 pub(super) use spec::is_virtual_disk;
@@ -141,10 +141,9 @@ impl Hop {
     pub fn block_name(&self) -> Option<&str> {
         match &self.spec {
             HopSpec::Device(device) => Some(&device.block),
-            HopSpec::BlockQueue(queue) => Some(&queue.block),
+            HopSpec::BlockQueue(block) | HopSpec::Cache(block) => Some(block),
             HopSpec::Raid(raid) => Some(&raid.block),
             HopSpec::Crypt(crypt) => Some(&crypt.block),
-            HopSpec::Cache(cache) => Some(&cache.block),
             HopSpec::Volume(volume) => Some(&volume.block),
             _ => None,
         }
@@ -176,16 +175,16 @@ pub enum HopSpec {
     Controller(ControllerHop),
     /// A medium.
     Device(DeviceHop),
-    /// A request queue.
-    BlockQueue(Box<QueueHop>),
+    /// The request queue of a block device.
+    BlockQueue(String),
     /// A RAID array.
     Raid(Box<RaidHop>),
     /// A ZFS pool, or a mirror or RAID-Z of it.
-    Zfs(Box<ZfsHop>),
+    Zfs(ZfsHop),
     /// An encrypted mapping.
     Crypt(Box<CryptHop>),
     /// A bcache device.
-    Cache(Box<CacheHop>),
+    Cache(String),
     /// A logical volume.
     Volume(VolumeHop),
     /// A file system.

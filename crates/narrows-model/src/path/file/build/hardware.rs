@@ -7,13 +7,13 @@ use crate::path::file::{
 };
 use crate::path::graph::{NewHop, Node};
 use crate::path::{
-    ControllerHop, DeviceHop, GivenHop, HopKind, HopSpec, LinkHop, LinkPort, SocketHop, Traffic, UplinkHop,
+    ControllerHop, DeviceHop, GivenHop, HopKind, HopSpec, LinkHop, SocketHop, Traffic, UplinkHop,
 };
 use narrows_base::catalog::catalog;
 use narrows_base::fact::{Fact, Source};
 use narrows_base::units::{BitsPerSec, Bytes, BytesPerSec, GtPerSec, Lanes};
 use narrows_machine::block::{Sas, Sata, Usb};
-use narrows_machine::pci::{Express, LinkEnd, PortType};
+use narrows_machine::pci::{Express, LinkEnd, PciDevice, PortType};
 
 /// The relative distance of another socket (ACPI System Locality Information Table, usual value).
 const OTHER_SOCKET: u32 = 21;
@@ -291,7 +291,7 @@ fn least<T: Ord>(a: Option<T>, b: Option<T>) -> Option<T> {
 }
 
 /// One end of a link: what it could do (`own`) and what both do.
-fn link_port(own: LinkGiven, both: LinkGiven, request: Option<Bytes>, given: &Source) -> LinkPort {
+fn link_port(own: LinkGiven, both: LinkGiven, request: Option<Bytes>, given: &Source) -> PciDevice {
     let speed = |generation: Option<u8>| generation.and_then(GtPerSec::from_pcie_generation);
     let link = LinkEnd {
         current_speed: fact(speed(both.generation), given),
@@ -301,7 +301,7 @@ fn link_port(own: LinkGiven, both: LinkGiven, request: Option<Bytes>, given: &So
         ..LinkEnd::default()
     };
     let express = fact(both.payload.map(|payload| express(payload, request)), given);
-    LinkPort { link, express, ..LinkPort::default() }
+    PciDevice { link, express, ..PciDevice::default() }
 }
 
 /// Max_Read_Request_Size of almost all drives (linux-pci, linux-nvme: 93 %).

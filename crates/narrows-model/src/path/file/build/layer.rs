@@ -7,12 +7,12 @@ use crate::path::file::{
 };
 use crate::path::graph::{Node, Spread};
 use crate::path::{
-    CacheHop, CryptHop, FilesystemHop, HopKind, HopSpec, NetworkHop, RaidHop, RaidLevel, Traffic, VolumeHop,
+    CryptHop, FilesystemHop, HopKind, HopSpec, NetworkHop, RaidHop, RaidLevel, Traffic, VolumeHop,
     VolumeLayout, split,
 };
 use narrows_base::fact::Fact;
 use narrows_base::units::{BitsPerSec, Bytes, human};
-use narrows_machine::block::{Bcache, MdArray};
+use narrows_machine::block::MdArray;
 use narrows_machine::cipher::CipherRate;
 
 /// The encryption sector of LUKS when nobody asked for another.
@@ -96,7 +96,6 @@ impl<'s> Walk<'s> {
         let cores = crypt.cores.or_else(|| host.and_then(|(_, host)| host.cores)).unwrap_or(1);
         let spec = HopSpec::Crypt(Box::new(CryptHop {
             block: name.clone(),
-            mapping: Fact::known(name.clone(), part.given.as_str()),
             table: Fact::default(),
             cipher: fact(cipher, source),
             cores,
@@ -108,14 +107,7 @@ impl<'s> Walk<'s> {
 
     pub(super) fn cache(&mut self, spot: Spot<'s>, cache: &'s Cache) -> Built {
         let part = spot.part;
-        let mode = if cache.writeback { "writeback" } else { "writethrough" };
-        let bcache = Bcache {
-            mode: fact(Some(mode.to_owned()), &part.given),
-            backing: Some(cache.backing.to_string()),
-            caches: vec![cache.cache.to_string()],
-            ..Bcache::default()
-        };
-        let spec = HopSpec::Cache(Box::new(CacheHop { block: part.name.to_string(), bcache }));
+        let spec = HopSpec::Cache(part.name.to_string());
         let title = format!("bcache {}, {} of reads hit", part.name, human::percent(cache.hit));
         let Some(below) = self.put(spot, title, spec)? else { return Ok(()) };
         let hit = cache.hit.clamp(0.0, 1.0);
@@ -134,7 +126,6 @@ impl<'s> Walk<'s> {
         let share = split::volume(&layout, volume.members.len());
         let spec = HopSpec::Volume(VolumeHop {
             block: part.name.to_string(),
-            mapping: Fact::known(part.name.to_string(), part.given.as_str()),
             layout: layout.clone(),
             members: volume.members.iter().map(Name::to_string).collect(),
         });
