@@ -1,11 +1,11 @@
 //! What may be said of a prediction: an interval out of the residuals of its laws, or that nothing is known but a bound.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::law::{self, LEAST_ROWS, LEAST_SOURCES, Law, Residuals, Situation};
 use super::{Bound, BoundKind};
 use crate::ceiling::Basis;
-use narrows_base::units::BytesPerSec;
+use narrows_base::units::{BytesPerSec, human};
 
 /// Where the true rate lies, as factors of the predicted one.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -78,15 +78,8 @@ pub(super) fn answer(
 
 fn few(law: Law, residuals: &Residuals) -> String {
     let (rows, sources) = residuals.count(law);
-    let of = |count: usize, noun: &str| match count {
-        1 => format!("1 {noun}"),
-        count => format!("{count} {noun}s"),
-    };
-    format!(
-        "of {law} there are {} of {}, and an estimate needs {LEAST_ROWS} of {LEAST_SOURCES}",
-        of(rows, "measurement"),
-        of(sources, "source")
-    )
+    let (rows, sources) = (human::counted(rows, "measurement"), human::counted(sources, "source"));
+    format!("of {law} there are {rows} of {sources}, and an estimate needs {LEAST_ROWS} of {LEAST_SOURCES}")
 }
 
 /// The lowest bound that nothing exceeds: a wire, a cap, a rate that the maker states. A cache in main memory answers before any
@@ -109,9 +102,7 @@ fn at_most(situation: &Situation, bounds: &[Bound]) -> Option<usize> {
 fn intervals(bounds: &[Bound], rate: BytesPerSec, residuals: &Residuals) -> Intervals {
     let near = distinct(bounds, rate);
     let nominal = near.iter().map(|bound| bound.rate.get()).fold(f64::INFINITY, f64::min);
-    let mut laws: Vec<Law> = near.iter().flat_map(|bound| &bound.terms).map(|term| term.law).collect();
-    laws.sort_unstable();
-    laws.dedup();
+    let laws: BTreeSet<Law> = near.iter().flat_map(|bound| &bound.terms).map(|term| term.law).collect();
     let mut drawn: Vec<f64> = (0..DRAWS)
         .map(|draw| {
             let off: BTreeMap<Law, f64> =

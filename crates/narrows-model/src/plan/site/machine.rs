@@ -199,7 +199,6 @@ fn occupant(machine: &Machine, seat: &Seat) -> Option<Occupant> {
     let kind = kind(first);
     let alike = devices.iter().filter(|device| self::kind(device) == kind).count();
     let card = seat.card.and_then(|card| machine.pci.get(&card));
-    let behind_switch = card.is_some_and(PciDevice::is_bridge);
     Some(Occupant {
         name: device_name(machine, first),
         kind,
@@ -207,7 +206,6 @@ fn occupant(machine: &Machine, seat: &Seat) -> Option<Occupant> {
         lanes: End::of(first).max_width().map(|width| width.value).filter(|lanes| lanes.get() > 0),
         speed: End::of(first).max_speed().map(|speed| speed.value),
         trained: card.and_then(|card| machine.link_of(card).width()).map(|width| width.value),
-        behind_switch,
         own: None,
         own_write: None,
     })

@@ -99,8 +99,6 @@ pub struct Occupant {
     pub speed: Option<GtPerSec>,
     /// The width that the slot's link runs at.
     pub trained: Option<Lanes>,
-    /// The card with a switch that they are on, if one is.
-    pub behind_switch: bool,
     /// What each delivers by itself, where somebody said; else what the catalogue knows of its name.
     pub own: Option<BytesPerSec>,
     /// What each takes.

@@ -319,7 +319,6 @@ impl<'s> SiteReader<'s> {
                 .into_iter()
                 .chain(wired)
                 .min(),
-            behind_switch: switch.is_some(),
             own,
             own_write,
         })
