@@ -197,16 +197,6 @@ pub fn zfs_mirror(read: BytesPerSec, write: BytesPerSec, members: u32) -> (Bytes
     (read * f64::from(members), write)
 }
 
-/// What a raidz vdev reads or writes in sequence.
-pub fn raidz(each: BytesPerSec, members: u32, parity: u32) -> BytesPerSec {
-    full_stripes(each, members, parity)
-}
-
-/// Random reads of a raidz vdev: every record is spread over all members, so they work as one.
-pub const fn raidz_random(each: Iops) -> Iops {
-    each
-}
-
 /// What memory of `rate` allows when data crosses it [`ZFS_MEMORY_COPIES`] times.
 pub fn zfs_from_memory(rate: BytesPerSec) -> BytesPerSec {
     rate / ZFS_MEMORY_COPIES
@@ -364,8 +354,7 @@ mod tests {
     fn vdevs_do_what_their_members_do() {
         let disk = BytesPerSec::from_mb(250.0);
         assert_eq!(zfs_mirror(disk, disk, 2), (disk * 2.0, disk));
-        assert_eq!(raidz(disk, 6, 2), disk * 4.0);
-        assert_eq!(raidz_random(Iops::new(150.0)), Iops::new(150.0));
+        assert_eq!(full_stripes(disk, 6, 2), disk * 4.0);
         assert_eq!(zfs_from_memory(BytesPerSec::from_gb(40.0)), BytesPerSec::from_gb(10.0));
     }
 
@@ -373,7 +362,7 @@ mod tests {
         #[test]
         fn more_parity_never_gives_more(each in 1e6..1e9f64, members in 4u32..20, parity in 0u32..3) {
             let each = BytesPerSec::new(each);
-            prop_assert!(raidz(each, members, parity + 1) < raidz(each, members, parity));
+            prop_assert!(full_stripes(each, members, parity + 1) < full_stripes(each, members, parity));
         }
     }
 

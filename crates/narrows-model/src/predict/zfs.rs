@@ -114,7 +114,7 @@ fn hits(pool: &Filesystem, workload: &Workload) -> f64 {
     }
 }
 
-/// The random reads of a raidz vdev, of which every record lies on all members.
+/// The random reads of a raidz vdev, of which every record lies on all members, so that they work as one.
 pub(super) fn random_reads(system: &System, raid: &Raid, workload: &Workload) -> Option<Iops> {
     data_members(raid).filter(|_| workload.pattern == Pattern::Random)?;
     let depth = own::in_flight(workload);
@@ -124,8 +124,7 @@ pub(super) fn random_reads(system: &System, raid: &Raid, workload: &Workload) ->
         }
         _ => None,
     };
-    let slowest = raid.members.iter().filter_map(of_member).min_by(|a, b| a.get().total_cmp(&b.get()));
-    slowest.map(raid::raidz_random)
+    raid.members.iter().filter_map(of_member).min_by(|a, b| a.get().total_cmp(&b.get()))
 }
 
 const fn is_zfs(raid: &Raid) -> bool {
