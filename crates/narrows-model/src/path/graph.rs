@@ -309,19 +309,13 @@ impl Graph {
 }
 
 /// What [`Graph::layout`] finds out of a node.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 struct GraphPlace {
     traffic: Traffic,
     against: Traffic,
     depth: usize,
     /// The node above; where branches join, the nearest node that all of them come from (its immediate dominator).
     above: Option<Node>,
-}
-
-impl Default for GraphPlace {
-    fn default() -> Self {
-        Self { traffic: Traffic::NONE, against: Traffic::NONE, depth: 0, above: None }
-    }
 }
 
 /// The nearest node from which both come (Cooper, Harvey, Kennedy: A Simple, Fast Dominance Algorithm, 2001).

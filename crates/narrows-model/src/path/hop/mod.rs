@@ -60,7 +60,7 @@ impl fmt::Display for HopId {
 /// writes; the uplink that both members of a two-way mirror share has 1 for reads and 2 for writes. Where each byte takes one of several
 /// ways and it cannot be said which (a linear volume over two drives, a cache and what it caches), each way has all of the
 /// traffic, since it may have to carry it, and what the ways share has no more than that.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Traffic {
     /// Bytes read across the hop per byte that the application reads.
