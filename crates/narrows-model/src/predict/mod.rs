@@ -25,6 +25,7 @@ pub use hops::duplex;
 pub use solve::{predict, predict_together, predict_widened};
 
 use std::cmp::Ordering;
+use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
@@ -114,16 +115,10 @@ pub enum BoundKind {
     Cap,
 }
 
-impl BoundKind {
+impl fmt::Display for BoundKind {
     /// The word for it.
-    pub const fn word(self) -> &'static str {
-        match self {
-            Self::Bandwidth => "bandwidth",
-            Self::Iops => "iops",
-            Self::Depth => "depth",
-            Self::Processor => "processor",
-            Self::Cap => "cap",
-        }
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.serialize(f)
     }
 }
 

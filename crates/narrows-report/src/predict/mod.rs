@@ -343,9 +343,8 @@ fn what(work: &Workload) -> String {
         share => format!("{} reads, rest writes,", human::percent(share)),
     };
     let jobs = human::counted(work.jobs, "job");
-    let Workload { name, target, depth, .. } = work;
-    let (pattern, size, engine) =
-        (work.pattern.word(), human::block_size(work.block_size), work.engine.word());
+    let Workload { name, target, depth, engine, .. } = work;
+    let (pattern, size) = (work.pattern.word(), human::block_size(work.block_size));
     format!("{name}: {pattern} {mix} of {size} on {target}, depth {depth}, {jobs} ({engine})")
 }
 
@@ -462,7 +461,7 @@ fn put_bounds(out: &mut impl Blocks, bounds: &[Bound]) {
         }
         let tone = if table.rows.is_empty() { Tone::Strong } else { Tone::Normal };
         let is_plain = bound.kind == BoundKind::Bandwidth;
-        let what = if is_plain { String::new() } else { format!("  {}", bound.kind.word()) };
+        let what = if is_plain { String::new() } else { format!("  {}", bound.kind) };
         table.row(vec![
             Cell::toned(tone, human::rate(bound.rate)),
             Cell::text(format!("{}{what}", bound.name)),

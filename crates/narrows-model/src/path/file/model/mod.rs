@@ -285,21 +285,16 @@ impl Engine {
         matches!(self, Self::Buffered | Self::Hdparm)
     }
 
-    /// What a file or an option calls it.
-    pub const fn word(self) -> &'static str {
-        match self {
-            Self::Uring => "io_uring",
-            Self::Polled => "polled",
-            Self::Libaio => "libaio",
-            Self::Sync => "sync",
-            Self::Buffered => "buffered",
-            Self::Hdparm => "hdparm",
-        }
-    }
-
     /// The engine that a file or an option calls so: `io_uring`, `polled`, `libaio`, `sync`, `buffered`, `hdparm`.
     pub fn from_word(word: &str) -> Option<Self> {
         of_word(word)
+    }
+}
+
+impl fmt::Display for Engine {
+    /// What a file or an option calls it.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.serialize(f)
     }
 }
 
