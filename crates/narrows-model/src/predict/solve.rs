@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::flow::{self, CapacityUse, Duplex, Flow, HopCapacity, Pool, Stop};
 use super::hops::{Loaded, Run};
-use super::law::{self, Residuals, Term};
+use super::law::{self, Law, Residuals};
 use super::{Bound, BoundKind, Prediction, Sensitivity, answer, notes_of, own};
 use crate::ceiling::{Basis, Direction, FactRef, Limit};
 use crate::path::HopId;
@@ -143,8 +143,8 @@ impl Shared {
         let (reads, writes) = loaded.moved(run.workload.read_share);
         let bound = |used: CapacityUse| {
             let direction = direction_of(loaded, (reads, writes), &capacity, used);
-            let terms = Term::whole(law::bandwidth_law(loaded, &run.situation, direction));
-            (Bound { terms, ..hop_bound(loaded, direction, self.alone(used)) }, used)
+            let law = law::bandwidth_law(loaded, &run.situation, direction);
+            (hop_bound(loaded, direction, self.alone(used), law), used)
         };
         capacity.uses(reads, writes).into_iter().filter(|used| used.per_unit > 0.0).map(bound).collect()
     }
@@ -210,7 +210,7 @@ fn direction_of(
     }
 }
 
-fn hop_bound(loaded: &Loaded<'_>, direction: Option<Direction>, rate: BytesPerSec) -> Bound {
+fn hop_bound(loaded: &Loaded<'_>, direction: Option<Direction>, rate: BytesPerSec, law: Law) -> Bound {
     let limit = |direction: Direction| loaded.ceilings.of(direction).limit();
     let first: Option<&Limit> = match direction {
         Some(direction) => limit(direction),
@@ -225,17 +225,9 @@ fn hop_bound(loaded: &Loaded<'_>, direction: Option<Direction>, rate: BytesPerSe
         }
         _ => {}
     }
-    Bound {
-        kind: BoundKind::Bandwidth,
-        hop: loaded.hop.id.clone(),
-        name: loaded.hop.name.clone(),
-        direction,
-        rate,
-        basis: first.map_or(Basis::Guess, |limit| limit.basis),
-        formula,
-        facts: first.map(|limit| limit.facts.clone()).unwrap_or_default(),
-        terms: Vec::new(),
-    }
+    let hop = (&loaded.hop.id, loaded.hop.name.clone());
+    let (basis, facts) = first.map_or((Basis::Guess, Vec::new()), |it| (it.basis, it.facts.clone()));
+    Bound { direction, basis, facts, ..Bound::new(BoundKind::Bandwidth, hop, rate, formula, law) }
 }
 
 /// The step by which ceilings are raised to see what the rate does.
