@@ -286,15 +286,7 @@ fn cipher_of_host(system: &System, part: &Part) -> Option<Fact<CipherRate>> {
     let aes =
         crypt::AesCore { cycles_per_round: core.aes_cycles_per_round?, gigahertz: core.gigahertz };
     let rate = crypt::xts_rate(aes, key_bits, crypt::AF_ALG);
-    let known = CipherRate {
-        cipher: given.cipher.clone().unwrap_or_else(|| "aes-xts-plain64".to_owned()),
-        key_bits,
-        sector_size: given.sector_size.unwrap_or(Bytes::new(512)),
-        decrypt: rate,
-        encrypt: rate,
-        driver: None,
-    };
-    Some(Fact::known(known, format!("cycles of a round on {}", core.name)))
+    Some(Fact::known(given.rated(rate, rate), format!("cycles of a round on {}", core.name)))
 }
 
 /// The host that a part lies on, by its first way down.

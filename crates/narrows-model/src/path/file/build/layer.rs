@@ -11,7 +11,7 @@ use crate::path::{
     VolumeLayout, split,
 };
 use narrows_base::fact::Fact;
-use narrows_base::units::{BitsPerSec, Bytes, human};
+use narrows_base::units::{BitsPerSec, Bytes, BytesPerSec, human};
 use narrows_machine::block::MdArray;
 use narrows_machine::cipher::CipherRate;
 
@@ -75,7 +75,7 @@ impl<'s> Walk<'s> {
     pub(super) fn crypt(&mut self, spot: Spot<'s>, crypt: &'s Crypt) -> Built {
         let part = spot.part;
         let host = self.system.host_of(&crypt.on);
-        let (name, sector) = (part.name.to_string(), crypt.sector_size.unwrap_or(USUAL_SECTOR));
+        let name = part.name.to_string();
         let own = crypt.decrypt.zip(crypt.encrypt);
         let rates = own.or_else(|| {
             let (_, host) = host?;
@@ -86,12 +86,8 @@ impl<'s> Walk<'s> {
             _ => &part.given,
         };
         let cipher = rates.map(|(decrypt, encrypt)| CipherRate {
-            cipher: crypt.cipher.clone().unwrap_or_else(|| "aes-xts-plain64".to_owned()),
-            key_bits: crypt.key_bits.unwrap_or(512),
-            sector_size: sector,
-            decrypt,
-            encrypt,
             driver: Some("cipher".to_owned()),
+            ..crypt.rated(decrypt, encrypt)
         });
         let cores = crypt.cores.or_else(|| host.and_then(|(_, host)| host.cores)).unwrap_or(1);
         let spec = HopSpec::Crypt(Box::new(CryptHop {
@@ -260,6 +256,20 @@ impl<'s> Walk<'s> {
             PartKind::Network(network) => self.network(Spot { part, ..spot }, network, both_ways),
             other => Err(no_place(&spot.part.name, name, other)),
         }
+    }
+}
+
+impl Crypt {
+    /// Its encryption sector.
+    pub(crate) fn sector(&self) -> Bytes {
+        self.sector_size.unwrap_or(USUAL_SECTOR)
+    }
+
+    /// Its cipher, of which a core decrypts and encrypts so much.
+    pub(crate) fn rated(&self, decrypt: BytesPerSec, encrypt: BytesPerSec) -> CipherRate {
+        let cipher = self.cipher.clone().unwrap_or_else(|| "aes-xts-plain64".to_owned());
+        let (key_bits, sector_size) = (self.key_bits.unwrap_or(512), self.sector());
+        CipherRate { cipher, key_bits, sector_size, decrypt, encrypt, driver: None }
     }
 }
 
