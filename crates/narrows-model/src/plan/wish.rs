@@ -3,6 +3,7 @@
 use std::fmt;
 
 use super::problem::{self, WholeRate};
+use crate::path::of_word;
 use narrows_base::catalog::{Medium, SlotForm, catalog};
 use narrows_base::units::{BytesPerSec, GtPerSec, Lanes};
 
@@ -12,16 +13,21 @@ use narrows_base::units::{BytesPerSec, GtPerSec, Lanes};
 #[serde(rename_all = "snake_case")]
 pub enum Kind {
     /// An NVMe drive: goes into M.2 and U.2 slots, or onto a card.
+    #[serde(alias = "ssd", alias = "drive")]
     Nvme,
     /// An Ethernet card.
+    #[serde(alias = "eth")]
     Nic,
     /// An InfiniBand adapter.
+    #[serde(alias = "ib")]
     Hca,
     /// A drive on a SATA port of the board: takes no slot.
     Sata,
     /// A SAS or SATA adapter.
+    #[serde(alias = "sas")]
     Hba,
     /// A USB card.
+    #[serde(alias = "usb3card", alias = "usbcard")]
     Usb,
     /// A graphics card or accelerator.
     Gpu,
@@ -42,20 +48,6 @@ impl Kind {
             Self::Gpu => "gpu",
             Self::Card => "card",
         }
-    }
-
-    fn parse(word: &str) -> Option<Self> {
-        Some(match word {
-            "nvme" | "ssd" | "drive" => Self::Nvme,
-            "nic" | "eth" => Self::Nic,
-            "hca" | "ib" => Self::Hca,
-            "hba" | "sas" => Self::Hba,
-            "sata" => Self::Sata,
-            "usb3card" | "usb" | "usbcard" => Self::Usb,
-            "gpu" => Self::Gpu,
-            "card" => Self::Card,
-            _ => return None,
-        })
     }
 
     /// Whether it stores data.
@@ -174,7 +166,7 @@ pub fn parse(text: &str) -> Result<Wish, WishError> {
         }
         _ => (1, head),
     };
-    let kind = Kind::parse(&word)
+    let kind: Kind = of_word(&word)
         .ok_or_else(|| refused("the kinds are nvme, sata, nic, hca, hba, usb3card, gpu and card"))?;
     let mut wish = usual(kind, count);
     wish.target = target;

@@ -273,35 +273,30 @@ pub fn spread(array: Array, drives: u8) -> Spread {
 
 fn layout(resources: &Resources, array: Array, encryption: Encryption) -> Result<Layout, BuildError> {
     let spread = spread(array, resources.drives.count());
-    let mut layout = Layout {
+    let is_known = encryption == Encryption::None || resources.cipher.is_some();
+    let ask = |one_at_a_time: bool, write: bool| match is_known {
+        true => sequential(resources, (array, encryption), one_at_a_time, write),
+        false => Ok(Sequential::default()),
+    };
+    let one_at_a_time = matches!(array, Array::Single | Array::LvmLinear);
+    let read = ask(one_at_a_time || array == Array::Raid1, false)?;
+    let write = ask(one_at_a_time, true)?;
+    Ok(Layout {
         name: name(array, encryption),
         array,
         encryption,
         capacity: spread.capacity,
         survives: spread.survives,
-        read: None,
-        read_is_bound: false,
-        write: None,
-        write_is_bound: false,
+        read: read.rate,
+        read_is_bound: read.not_known.is_some(),
+        write: write.rate,
+        write_is_bound: write.not_known.is_some(),
         read_iops: spread.read_iops,
         write_iops: spread.write_iops,
         wear: spread.wear,
-        limit: "drives".into(),
-        not_known: Vec::new(),
-    };
-    if encryption != Encryption::None && resources.cipher.is_none() {
-        return Ok(layout);
-    }
-    let one_at_a_time = matches!(array, Array::Single | Array::LvmLinear);
-    let read = sequential(resources, (array, encryption), one_at_a_time || array == Array::Raid1, false)?;
-    let write = sequential(resources, (array, encryption), one_at_a_time, true)?;
-    if read.limit == Some(HopKind::Crypt) {
-        layout.limit = "dm-crypt".into();
-    }
-    (layout.read, layout.read_is_bound) = (read.rate, read.not_known.is_some());
-    (layout.write, layout.write_is_bound) = (write.rate, write.not_known.is_some());
-    layout.not_known = read.not_known.into_iter().chain(write.not_known).collect();
-    Ok(layout)
+        limit: if read.limit == Some(HopKind::Crypt) { "dm-crypt" } else { "drives" }.into(),
+        not_known: read.not_known.into_iter().chain(write.not_known).collect(),
+    })
 }
 
 /// What a layout does in one direction.
