@@ -1,7 +1,7 @@
 //! How well intervals hold: each row judged by residuals of other sources than its own.
 
-use narrows_model::predict::law::{Residual, Residuals};
 use narrows_model::predict::Intervals;
+use narrows_model::predict::law::{Residual, Residuals};
 use serde::Serialize;
 
 use crate::score::Score;

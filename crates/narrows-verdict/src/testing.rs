@@ -9,8 +9,7 @@ use narrows_machine::log::{LogEvent, LogKind, StatedLink};
 use narrows_machine::pci::{Express, LinkEnd, PciAddress, PciDevice, PortType};
 use narrows_model::ceiling::{Basis, Ceiling, Ceilings, Direction, Limit, pcie};
 use narrows_model::path::{
-    CryptHop, DeviceHop, Hop, HopId, HopKind, HopSpec, LinkHop, Path, RaidHop, RaidLevel, Target,
-    Traffic,
+    CryptHop, DeviceHop, Hop, HopId, HopKind, HopSpec, LinkHop, Path, RaidHop, RaidLevel, Target, Traffic,
 };
 
 use super::attribution::Attribution;

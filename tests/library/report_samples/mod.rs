@@ -12,8 +12,8 @@ use narrows::machine::cpu::NumaNode;
 use narrows::machine::fact::{Fact, Source};
 use narrows::machine::pci::PciAddress;
 use narrows::path::{
-    DeviceHop, FilesystemHop, Hop, HopId, HopKind, HopSpec, LinkHop, Path, RaidHop, Target,
-    Traffic, UplinkHop,
+    DeviceHop, FilesystemHop, Hop, HopId, HopKind, HopSpec, LinkHop, Path, RaidHop, Target, Traffic,
+    UplinkHop,
 };
 use narrows::report::view::{self, CheckReport};
 use narrows::units::{Bytes, BytesPerSec, Iops, Nanos};

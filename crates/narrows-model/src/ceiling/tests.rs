@@ -2,8 +2,8 @@
 
 use super::{Basis, Limit, Narrow, rank, *};
 use crate::path::{
-    CryptHop, DeviceHop, Hop, HopId, HopKind, HopSpec, LinkHop, Path, RaidHop, RaidLevel, Target,
-    Traffic, UplinkHop,
+    CryptHop, DeviceHop, Hop, HopId, HopKind, HopSpec, LinkHop, Path, RaidHop, RaidLevel, Target, Traffic,
+    UplinkHop,
 };
 use narrows_base::catalog::catalog;
 use narrows_base::fact::Fact;

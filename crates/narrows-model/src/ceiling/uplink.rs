@@ -23,7 +23,8 @@ pub fn of_chipset(hop: &UplinkHop) -> Ceilings {
         return Ceilings::transparent("its uplink is a PCIe link that the kernel shows, a hop of its own");
     }
     let speed = GtPerSec::from_pcie_generation(chipset.generation);
-    let Some((speed, raw)) = speed.and_then(|it| Some((it, pcie::raw(it, Lanes::new(chipset.lanes))?))) else {
+    let Some((speed, raw)) = speed.and_then(|it| Some((it, pcie::raw(it, Lanes::new(chipset.lanes))?)))
+    else {
         return Ceilings::unknown("the catalogue gives no PCIe generation for this uplink");
     };
     let limit = |packets: &Packets| limit(chipset, (speed, raw), packets);

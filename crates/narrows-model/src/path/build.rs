@@ -257,11 +257,7 @@ impl<'m> Builder<'m> {
 
     /// Puts a chain of hops below `above`, each carrying all of what the one before does. `Some` with the last of
     /// them when it is new.
-    pub(super) fn chain(
-        &mut self,
-        above: Node,
-        hops: impl IntoIterator<Item = NewHop>,
-    ) -> Option<Node> {
+    pub(super) fn chain(&mut self, above: Node, hops: impl IntoIterator<Item = NewHop>) -> Option<Node> {
         hops.into_iter().try_fold(above, |above, hop| self.add(above, hop, Traffic::ONE))
     }
 

@@ -12,11 +12,7 @@ use narrows_machine::log::LogKind;
 use narrows_machine::pci::{End, PciAddress, PciDevice, PciId, PortType};
 
 /// The link above `device`, whose other end is `port`; `None` when there is none to see.
-pub(super) fn step(
-    known: Catalogued<'_>,
-    device: &PciDevice,
-    port: Option<&PciDevice>,
-) -> Option<NewHop> {
+pub(super) fn step(known: Catalogued<'_>, device: &PciDevice, port: Option<&PciDevice>) -> Option<NewHop> {
     let machine = known.machine;
     let first = first_function(machine, device, port);
     let is_integrated =

@@ -33,9 +33,9 @@ mod stack;
 mod zfs;
 
 pub use hop::{
-    ControllerHop, CryptHop, DeviceHop, FilesystemHop, Flash, GivenHop, Hop, HopId, HopKind,
-    HopSpec, LinkHop, NetworkHop, RaidHop, RaidLevel, SocketHop, Traffic, UplinkHop,
-    VolumeHop, VolumeLayout, ZfsHop, ZfsLayout,
+    ControllerHop, CryptHop, DeviceHop, FilesystemHop, Flash, GivenHop, Hop, HopId, HopKind, HopSpec,
+    LinkHop, NetworkHop, RaidHop, RaidLevel, SocketHop, Traffic, UplinkHop, VolumeHop, VolumeLayout, ZfsHop,
+    ZfsLayout,
 };
 pub use link::{LinkPart, PowerSaving};
 

@@ -311,7 +311,11 @@ pub fn why_worse(prefer: Prefer, best: (&Placement, &Outcome), other: (&Placemen
         }
         Some(Component::Changes) => {
             let more = |outcome: &Outcome| outcome.settings.len() + outcome.lost.len();
-            format!("it changes or switches off {} instead of {}", counted(more(outcome), "thing"), more(best))
+            format!(
+                "it changes or switches off {} instead of {}",
+                counted(more(outcome), "thing"),
+                more(best)
+            )
         }
         Some(Component::Adapters) => {
             let cards = |placement: &Placement| {

@@ -48,9 +48,8 @@ pub(super) fn answer(
     residuals: &Residuals,
 ) -> Result<Intervals, NotKnown> {
     let at_most = at_most(situation, bounds);
-    let not = |because: String, measure: &str| {
-        Err(NotKnown { because, measure: measure.to_owned(), at_most })
-    };
+    let not =
+        |because: String, measure: &str| Err(NotKnown { because, measure: measure.to_owned(), at_most });
     if let Some(gap) = law::gap(situation) {
         return not(gap.because.clone(), &gap.measure);
     }

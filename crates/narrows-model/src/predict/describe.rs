@@ -221,7 +221,8 @@ impl Writer<'_> {
         seen: LinkGiven,
     ) -> DescribedPlace {
         let Some(entry) = uplink.chipset.as_ref() else { return place.clone() };
-        let socket = if let DescribedPlace::On(Attachment::Socket { socket, .. }) = place { *socket } else { 0 };
+        let socket =
+            if let DescribedPlace::On(Attachment::Socket { socket, .. }) = place { *socket } else { 0 };
         let uplink = if entry.visible_link { seen } else { LinkGiven::default() };
         let chipset = Chipset { host: Name::new(HOST), socket, model: Some(entry.name.clone()), uplink };
         DescribedPlace::On(Attachment::Chipset { chipset: self.add(hop, PartKind::Chipset(chipset)) })

@@ -134,12 +134,7 @@ impl<'s> Run<'s> {
 }
 
 /// The hops of `path` under `workload`, `jobs` at work on whatever encrypts.
-fn load<'s>(
-    system: &'s System,
-    path: &Path,
-    workload: &Workload,
-    jobs: u32,
-) -> Vec<Loaded<'s>> {
+fn load<'s>(system: &'s System, path: &Path, workload: &Workload, jobs: u32) -> Vec<Loaded<'s>> {
     let zfs = Zfs::of(system, &path.hops, workload);
     let known: BTreeMap<&HopId, &Hop> = path.hops.iter().map(|hop| (&hop.id, hop)).collect();
     let load = |hop: &Hop| {
@@ -206,13 +201,7 @@ pub fn duplex(hop: &Hop) -> Duplex {
     }
 }
 
-fn ceilings(
-    system: &System,
-    part: Option<&Part>,
-    hop: &Hop,
-    jobs: u32,
-    workload: &Workload,
-) -> Ceilings {
+fn ceilings(system: &System, part: Option<&Part>, hop: &Hop, jobs: u32, workload: &Workload) -> Ceilings {
     if let Some(wire) = drive_bus::tunnel(hop) {
         return Ceilings::same(wire);
     }
@@ -283,8 +272,7 @@ fn cipher_of_host(system: &System, part: &Part) -> Option<Fact<CipherRate>> {
     let PartKind::Crypt(given) = &part.kind else { return None };
     let core = host_of(system, &part.name)?.core()?;
     let key_bits = given.key_bits.unwrap_or(512);
-    let aes =
-        crypt::AesCore { cycles_per_round: core.aes_cycles_per_round?, gigahertz: core.gigahertz };
+    let aes = crypt::AesCore { cycles_per_round: core.aes_cycles_per_round?, gigahertz: core.gigahertz };
     let rate = crypt::xts_rate(aes, key_bits, crypt::AF_ALG);
     Some(Fact::known(given.rated(rate, rate), format!("cycles of a round on {}", core.name)))
 }
@@ -337,7 +325,8 @@ fn settle_writes(loaded: &mut Loaded<'_>, workload: &Workload) {
     let (Some(size), Some(limit)) = (workload.size, loaded.ceilings.write.limit_mut()) else { return };
     let volume = Bytes::new((size.as_f64() * loaded.write * (1.0 - workload.read_share)) as u64);
     let rate = medium::cached_write_rate(volume, cache.size, limit.rate, cache.steady);
-    limit.change(rate, &format!("{volume} through a cache of {}, then {} = {rate}", cache.size, cache.steady));
+    limit
+        .change(rate, &format!("{volume} through a cache of {}, then {} = {rate}", cache.size, cache.steady));
 }
 
 /// What a resync of the array above leaves of a member.

@@ -169,7 +169,12 @@ impl Bound {
 }
 
 /// What was assumed, and what is not covered.
-fn notes_of(workload: &Workload, hops: &[Loaded<'_>], bounds: &[Bound], deciding: Option<&Bound>) -> Vec<String> {
+fn notes_of(
+    workload: &Workload,
+    hops: &[Loaded<'_>],
+    bounds: &[Bound],
+    deciding: Option<&Bound>,
+) -> Vec<String> {
     let mut notes: Vec<String> = deciding.and_then(|bound| law(bound, hops)).into_iter().collect();
     for loaded in hops {
         let ignored = matches!(loaded.hop.kind(), HopKind::Memory | HopKind::Application);

@@ -77,8 +77,7 @@ fn near_knee(bound: Bound, run: &Run<'_>, narrowest: Option<&Bound>) -> Bound {
     let Some(drive) = narrowest.filter(is_drive) else { return bound };
     let device = run.hops.iter().find(|it| it.hop.id == drive.hop).and_then(Loaded::device);
     let sharpness = device.map_or(queueing::FLASH_KNEE, time::sharpness);
-    let rate =
-        queueing::knee(bound.rate.get(), drive.rate.get(), run.workload.in_flight(), sharpness);
+    let rate = queueing::knee(bound.rate.get(), drive.rate.get(), run.workload.in_flight(), sharpness);
     if rate.is_nan() || rate <= 0.0 {
         return bound;
     }
@@ -203,10 +202,8 @@ fn copy(run: &Run<'_>, narrowest: Option<&Bound>) -> Option<Bound> {
         true => (&path.hop, format!("{}, then a copy out of the page cache", path.name)),
         false => (&run.hops.first()?.hop.id, "copy out of the page cache".to_owned()),
     };
-    let formula = format!(
-        "1 ÷ (1 ÷ {} + {nanoseconds} ns for each byte ÷ {jobs} readers) = {rate}",
-        path.rate
-    );
+    let formula =
+        format!("1 ÷ (1 ÷ {} + {nanoseconds} ns for each byte ÷ {jobs} readers) = {rate}", path.rate);
     let bound = Bound::new(BoundKind::Depth, hop, rate, formula, Law::PageCache);
     let terms = copied(&path.terms, rate.get() / path.rate.get());
     Some(Bound { basis: Basis::Formula, terms, ..bound })

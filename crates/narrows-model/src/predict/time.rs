@@ -179,7 +179,9 @@ fn encryption(loaded: &Loaded<'_>, workload: &Workload, memory: bool) -> Option<
     let seconds = |direction: Direction| {
         let of_cipher = hop.cipher.value().map(|cipher| direction.pick(cipher.decrypt, cipher.encrypt));
         let rate = of_cipher.or(loaded.ceilings.of(direction).rate());
-        rate.map_or(0.0, |rate| crypt::added_time(workload.block_size, rate, given.sector(), queues).as_secs_f64())
+        rate.map_or(0.0, |rate| {
+            crypt::added_time(workload.block_size, rate, given.sector(), queues).as_secs_f64()
+        })
     };
     Some(Stage::at(loaded, Law::CryptTime, seconds(Direction::Read), seconds(Direction::Write)))
 }

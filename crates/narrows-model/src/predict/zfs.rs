@@ -65,13 +65,7 @@ impl Zfs {
     }
 
     /// Changes what a hop carries; `above` are the hops above it.
-    pub(super) fn load(
-        &self,
-        system: &System,
-        above: &[&Hop],
-        loaded: &mut Loaded<'_>,
-        workload: &Workload,
-    ) {
+    pub(super) fn load(&self, system: &System, above: &[&Hop], loaded: &mut Loaded<'_>, workload: &Workload) {
         if loaded.hop.kind() == HopKind::Memory {
             return self.memory(loaded);
         }

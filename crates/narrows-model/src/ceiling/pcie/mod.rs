@@ -167,8 +167,10 @@ fn limit(state: &LinkNow<'_>, payload: &Payload, packets: &Packets) -> Option<Li
     let raw = raw(speed, width)?;
     let assumed = if payload.source.is_some() { "" } else { "assumed " };
     let (rate, leave) = packets.leave(raw, payload.size, assumed);
-    let mut facts =
-        vec![FactRef::new("speed", speed, state.speed.source), FactRef::new("width", width, state.width.source)];
+    let mut facts = vec![
+        FactRef::new("speed", speed, state.speed.source),
+        FactRef::new("width", width, state.width.source),
+    ];
     facts.extend(state.notes.iter().cloned());
     let size = payload.size.get();
     facts.push(match &payload.source {
@@ -221,7 +223,8 @@ impl Packets {
     pub(super) fn leave(&self, raw: BytesPerSec, payload: Bytes, assumed: &str) -> (BytesPerSec, String) {
         let (rate, size, name) = (self.rate(raw, payload), payload.get(), self.name);
         let whole = payload.as_f64() + self.overhead;
-        let how = format!("{assumed}{size} B {name} (×{size}/{whole:.0}) and skip sets (×0.9974) leave {rate}");
+        let how =
+            format!("{assumed}{size} B {name} (×{size}/{whole:.0}) and skip sets (×0.9974) leave {rate}");
         (rate, how)
     }
 }

@@ -3,8 +3,8 @@
 mod spec;
 
 pub use spec::{
-    ControllerHop, CryptHop, DeviceHop, FilesystemHop, Flash, LinkHop, NetworkHop,
-    RaidHop, RaidLevel, SocketHop, UplinkHop, VolumeHop, VolumeLayout, ZfsHop, ZfsLayout,
+    ControllerHop, CryptHop, DeviceHop, FilesystemHop, Flash, LinkHop, NetworkHop, RaidHop, RaidLevel,
+    SocketHop, UplinkHop, VolumeHop, VolumeLayout, ZfsHop, ZfsLayout,
 };
 
 pub(super) use spec::is_virtual_disk;

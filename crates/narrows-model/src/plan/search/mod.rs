@@ -504,7 +504,8 @@ pub(super) fn lanes_now(problem: &Problem<'_>, slot: usize, choice: &Choice, use
 fn left_by_others(problem: &Problem<'_>, slot: usize, uses: Uses<'_>) -> Lanes {
     let place = &problem.site.slots[slot];
     let is_off = problem.site.slots.iter().enumerate().any(|(at, other)| {
-        uses(at) == Some(true) && other.setting.as_ref().is_some_and(|setting| setting.slots_off.contains(&slot))
+        uses(at) == Some(true)
+            && other.setting.as_ref().is_some_and(|setting| setting.slots_off.contains(&slot))
     });
     let left = if is_off { Some(Lanes::new(0)) } else { place.left_by(&|by| uses(by).is_some()) };
     left.map_or(place.lanes, |left| left.min(place.lanes))

@@ -126,12 +126,7 @@ impl<'p> Walk<'p> {
         };
         let order = SlotOrder::new(problem);
         let patterns = Pattern::all(problem, &order);
-        let mut tables = Tables {
-            order,
-            bound: Bound::new(problem),
-            rows: Vec::new(),
-            seen: HashMap::new(),
-        };
+        let mut tables = Tables { order, bound: Bound::new(problem), rows: Vec::new(), seen: HashMap::new() };
         for pattern in patterns {
             self.search_pattern(&mut tables, &pattern, &allowed);
         }

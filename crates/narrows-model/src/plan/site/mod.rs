@@ -359,8 +359,7 @@ const UNWIRED: &str = "left out: give generation and width.";
 const TAKEN_FOR_M2: &str = "taken for M.2: say form = \"m2\", \"u2\" or \"card\".";
 const NO_CONNECTOR: &str = "taken to be as long as wired: give connector where a longer card fits.";
 const NOT_ON_BOARD: &str = "not on the board that the file names, and taken as described.";
-const MAY_SPLIT: &str =
-    "taken for what the firmware cannot split: give bifurcation = [\"x4x4x4x4\"], or [] where it cannot, or say \
+const MAY_SPLIT: &str = "taken for what the firmware cannot split: give bifurcation = [\"x4x4x4x4\"], or [] where it cannot, or say \
      --bifurcation assume.";
 
 /// What the file leaves open.

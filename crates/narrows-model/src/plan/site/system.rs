@@ -281,9 +281,8 @@ impl<'s> SiteReader<'s> {
 
     /// What is said of drives and cards that are in no slot of their own.
     fn loose(&self) -> Option<String> {
-        let has_link = |part: &&Part| {
-            is_nvme(part) || matches!(part.kind, PartKind::Adapter(_) | PartKind::Network(_))
-        };
+        let has_link =
+            |part: &&Part| is_nvme(part) || matches!(part.kind, PartKind::Adapter(_) | PartKind::Network(_));
         let loose = self.system.parts.iter().filter(has_link).filter(|part| self.is_on_board(part));
         let names: Vec<String> = loose.map(|part| part.name.to_string()).collect();
         let why = "in no slot and not planned for: give each a [slot.NAME] and in = \"NAME\".";

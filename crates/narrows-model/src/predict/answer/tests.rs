@@ -112,12 +112,7 @@ fn dma_of_a_card_takes_no_core() {
     let work =
         |size: u32| format!("target = \"c\"\npattern = \"random\"\nblock_size = \"{size} B\"\ndepth = 64\n");
     let known = of(card, &work(512));
-    assert!(
-        known.answer.is_ok() && known.rate.get() > 6.5e9,
-        "{} {:?}",
-        known.rate,
-        known.answer
-    );
+    assert!(known.answer.is_ok() && known.rate.get() > 6.5e9, "{} {:?}", known.rate, known.answer);
     assert!(known.bounds.iter().all(|bound| bound.kind != BoundKind::Processor));
     assert!(refusal(card, &work(256)).because.starts_with("DMA of less than 512 bytes"));
 }

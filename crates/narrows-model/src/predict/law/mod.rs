@@ -188,11 +188,7 @@ pub(super) fn is_whole(terms: &[Term], law: Law) -> bool {
 }
 
 /// The law of the bytes that a hop carries in a direction; `None` is both.
-pub(super) fn bandwidth_law(
-    loaded: &Loaded<'_>,
-    situation: &Situation,
-    direction: Option<Direction>,
-) -> Law {
+pub(super) fn bandwidth_law(loaded: &Loaded<'_>, situation: &Situation, direction: Option<Direction>) -> Law {
     match loaded.hop.kind() {
         HopKind::Link if matches!(loaded.part_kind(), Some(PartKind::Network(_))) => Law::CardSlot,
         HopKind::Link | HopKind::Switch => Law::Pcie,

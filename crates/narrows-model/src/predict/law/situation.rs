@@ -30,8 +30,7 @@ pub struct Situation {
 }
 
 /// Every word for a part or a habit of a system or of a workload, with spaces between them.
-pub(super) const TRAITS: &str =
-    "arc buffered cache card core-unknown core-embedded core-slow-copy cluster crypt crypt-inline \
+pub(super) const TRAITS: &str = "arc buffered cache card core-unknown core-embedded core-slow-copy cluster crypt crypt-inline \
      crypt-unknown disk file-server filesystem flush-unsaid flushed flash hdparm jobs many-drives \
      nvme-fabric nvme-protected parity part-of-stripe polled protected-elsewhere ramdisk remote resync \
      mirror small-drive-writes smb stripe tunnel unprotected unsized-flash-writes vm zfs";

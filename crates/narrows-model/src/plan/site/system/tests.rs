@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::path::file::parse;
+use crate::plan::site::Splitting;
 use narrows_base::units::BytesPerSec;
 
 fn site(text: &str) -> Site {
