@@ -204,7 +204,7 @@ fn is_worth_splitting(form: SlotForm, lanes: Lanes) -> bool {
 /// How a slot can be split of which that was said; `assume`: what nobody said is taken for a slot that can be.
 fn splitting(said: Option<&[String]>, form: SlotForm, lanes: Lanes, assume: bool) -> Splitting {
     match said {
-        Some(modes) if modes.is_empty() => Splitting::Never,
+        Some([]) => Splitting::Never,
         Some(modes) => Splitting::Modes(modes.iter().filter_map(|mode| SplitMode::parse(mode)).collect()),
         None if assume && is_worth_splitting(form, lanes) => {
             Splitting::Modes(vec![SplitMode(vec![Lanes::new(4); usize::from(lanes.get() / 4)])])
