@@ -1,7 +1,7 @@
 //! How well intervals hold: each row judged by residuals of other sources than its own.
 
+use narrows_model::predict::Intervals;
 use narrows_model::predict::law::{Residual, Residuals};
-use narrows_model::predict::{Answer, Intervals};
 use serde::Serialize;
 
 use crate::score::Score;
@@ -67,7 +67,7 @@ pub(crate) fn residuals(scores: &[Score]) -> Residuals {
 /// The rows of which the rate is not known, and why.
 pub(crate) fn refused(scores: &[Score]) -> Vec<(&Score, String)> {
     let all = residuals(scores);
-    let because = |score: &Score| Some(score.answer(&all).not_known()?.because.clone());
+    let because = |score: &Score| Some(score.answer(&all).err()?.because);
     scores.iter().filter_map(|score| Some((score, because(score)?))).collect()
 }
 
@@ -113,10 +113,10 @@ impl Judged {
     fn put(&mut self, score: &Score, all: &Residuals, others: &Residuals) {
         self.figures.rows += 1;
         let first = score.answer(all);
-        let answer = if first.intervals().is_some() { score.answer(others) } else { first };
+        let answer = if first.is_ok() { score.answer(others) } else { first };
         match answer {
-            Answer::Known(intervals) => self.answered(&score.id, score.factor, &intervals),
-            Answer::NotKnown(it) => {
+            Ok(intervals) => self.answered(&score.id, score.factor, &intervals),
+            Err(it) => {
                 let most = it.at_most.and_then(|at| score.bound(at));
                 self.figures.bounded += usize::from(most.is_some());
                 // Rounding aside.

@@ -113,7 +113,7 @@ fn put_answered<'s>(out: &mut String, scores: impl Iterator<Item = &'s Score>) {
             score.predicted,
             score.unit,
             100.0 * (score.predicted / score.measured - 1.0),
-            format!("{}{mark}", score.hop.unwrap_or("-")),
+            format!("{}{mark}", score.hop.map_or_else(|| "-".to_owned(), |hop| hop.to_string())),
             score.what
         );
     }

@@ -3,7 +3,7 @@
 use narrows_model::path::HopKind;
 use narrows_model::path::file::Engine;
 use narrows_model::predict::law::{self, Law, Residuals};
-use narrows_model::predict::{Answer, Bound, BoundKind, Prediction};
+use narrows_model::predict::{Bound, BoundKind, Intervals, NotKnown, Prediction};
 use serde::Serialize;
 
 use crate::rows::Row;
@@ -20,7 +20,7 @@ pub(crate) struct Score {
     /// What the laws say, whether the program may say it or not, in the unit of the row.
     pub(crate) predicted: f64,
     /// The hop that limits.
-    pub(crate) hop: Option<&'static str>,
+    pub(crate) hop: Option<HopKind>,
     /// Whether that is the hop that the row blames; `None` when it blames none, or the rate is not known.
     pub(crate) hop_right: Option<bool>,
     /// How the prediction comes about.
@@ -36,7 +36,7 @@ pub(crate) struct Score {
 
 impl Score {
     /// What may be said, by these residuals.
-    pub(crate) fn answer(&self, residuals: &Residuals) -> Answer {
+    pub(crate) fn answer(&self, residuals: &Residuals) -> Result<Intervals, NotKnown> {
         self.prediction.answer_by(residuals)
     }
 
@@ -60,11 +60,11 @@ pub(crate) fn of(row: Row) -> Score {
     let narrow = limiting(&row.prediction);
     let hop = narrow.and_then(|bound| row.prediction.path.hops.iter().find(|hop| hop.id == bound.hop));
     let kind = hop.map(narrows_model::path::Hop::kind);
-    let is_known = row.prediction.answer.intervals().is_some();
+    let is_known = row.prediction.answer.is_ok();
     let right = |kinds: &Vec<HopKind>| kind.is_some_and(|kind| kinds.contains(&kind));
     let factor = row.factor();
     Score {
-        hop: kind.map(HopKind::as_str),
+        hop: kind,
         hop_right: row.blamed.as_ref().filter(|_| is_known).map(right),
         said: narrow.map_or_else(String::new, |bound| format!("{}: {}", bound.name, bound.formula)),
         residuals: residuals(&row.prediction, factor),

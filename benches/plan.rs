@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 
 use narrows::catalog::SlotForm;
 use narrows::plan::search::{Request, best, search};
-use narrows::plan::site::{Attachment, Narrowed, Ports, Shared, Site, Slot, SplitMode, Splitting};
+use narrows::plan::site::{Attachment, Narrowed, Shared, Site, Slot, SplitMode, Splitting};
 use narrows::plan::{WholeRate, wish};
 use narrows::units::{BytesPerSec, GtPerSec, Lanes};
 
@@ -23,13 +23,8 @@ const ROUNDS: u32 = 5;
 
 fn slot(at: usize, lanes: u8, speed: GtPerSec, attachment: Attachment) -> Slot {
     let splits = at.is_multiple_of(2) && lanes == 16;
+    let link = (Lanes::new(lanes.max(8)), Lanes::new(lanes), speed);
     Slot {
-        name: format!("S{at}"),
-        form: SlotForm::Card,
-        connector: Lanes::new(lanes.max(8)),
-        lanes: Lanes::new(lanes),
-        speed,
-        attachment,
         splitting: match SplitMode::parse("x4x4x4x4") {
             Some(mode) if splits => Splitting::Modes(vec![mode]),
             _ => Splitting::Never,
@@ -38,12 +33,7 @@ fn slot(at: usize, lanes: u8, speed: GtPerSec, attachment: Attachment) -> Slot {
             0 | 1 => vec![Narrowed { by: vec![at + 4], lanes: Lanes::new(8) }],
             _ => Vec::new(),
         },
-        setting: None,
-        connectors_off: Vec::new(),
-        dead: None,
-        occupant: None,
-        shares: None,
-        longest: None,
+        ..Slot::new(format!("S{at}"), SlotForm::Card, link, attachment)
     }
 }
 
@@ -62,15 +52,11 @@ fn site() -> Site {
     Site {
         name: "sixteen slots".to_owned(),
         source: "made up".to_owned(),
-        processor: None,
-        processor_model: None,
         sockets: 2,
         slots: slots.collect(),
         chipset: shared("uplink", 3.5),
         interconnect: shared("UPI", 20.0),
-        sata: Ports::default(),
-        gaps: Vec::new(),
-        notes: Vec::new(),
+        ..Site::default()
     }
 }
 

@@ -28,7 +28,6 @@ fn drive(name: &str) -> Occupant {
         lanes: Some(Lanes::new(4)),
         speed: Some(GtPerSec::GEN3),
         trained: Some(Lanes::new(4)),
-        behind_switch: false,
         own: None,
         own_write: None,
     }

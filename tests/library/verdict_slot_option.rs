@@ -8,14 +8,14 @@ use narrows::catalog::{BoardSlot, Chipset, SlotOption};
 use narrows::ceiling::Direction;
 use narrows::machine::Machine;
 use narrows::machine::fact::Fact;
-use narrows::machine::pci::{LinkEnd, PciAddress};
-use narrows::path::{DeviceHop, Hop, HopId, HopSpec, LinkHop, LinkPort, Path, Target, Traffic, UplinkHop};
+use narrows::machine::pci::{LinkEnd, PciAddress, PciDevice};
+use narrows::path::{DeviceHop, Hop, HopId, HopSpec, LinkHop, Path, Target, Traffic, UplinkHop};
 use narrows::units::{GtPerSec, Lanes, human};
 use narrows::verdict::{Code, Severity, Subject, Verdict, judge};
 
-fn end(address: &str, class: u32, current: (GtPerSec, u8), most: (GtPerSec, u8)) -> LinkPort {
+fn end(address: &str, class: u32, current: (GtPerSec, u8), most: (GtPerSec, u8)) -> PciDevice {
     let file = |name: &str| format!("/sys/bus/pci/devices/{address}/{name}");
-    LinkPort {
+    PciDevice {
         address: address.parse().expect("an address"),
         class: Fact::known(class, file("class")),
         link: LinkEnd {
@@ -26,7 +26,7 @@ fn end(address: &str, class: u32, current: (GtPerSec, u8), most: (GtPerSec, u8))
             ..LinkEnd::default()
         },
         power_state: Fact::known("D0".to_owned(), file("power_state")),
-        ..LinkPort::default()
+        ..PciDevice::default()
     }
 }
 

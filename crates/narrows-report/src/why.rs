@@ -63,7 +63,7 @@ fn meant(report: &CheckReport, asked: &str) -> Result<Vec<String>, UnknownHop> {
         let mut seen = BTreeSet::new();
         hops().filter(|hop| wanted(hop) && seen.insert(&hop.id)).map(|hop| hop.id.clone()).collect()
     };
-    for found in [ids(&|hop| hop.id == asked), ids(&|hop| hop.kind.as_str() == asked)] {
+    for found in [ids(&|hop| hop.id == asked), ids(&|hop| hop.kind.to_string() == asked)] {
         if !found.is_empty() {
             return Ok(found);
         }

@@ -192,7 +192,7 @@ fn same_hop(today: &Prediction, kind: HopKind, now: BytesPerSec) -> Result<HopId
 
 /// What a prediction tells in which `changed` is the hop that is widened.
 fn outcome(it: &Prediction, changed: &HopId) -> Foreseen {
-    match (it.answer.intervals(), it.answer.not_known()) {
+    match (it.answer.as_ref().ok(), it.answer.as_ref().err()) {
         (Some(intervals), _) => {
             let of = |(low, high): (f64, f64)| Some([it.rate * low, it.rate * high]);
             let (interval_80, interval_95) = (of(intervals.in_80), of(intervals.in_95));

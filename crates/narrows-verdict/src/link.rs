@@ -6,8 +6,8 @@ use narrows_base::fact::{Fact, Source};
 use narrows_base::units::{GtPerSec, Lanes};
 use narrows_machine::Machine;
 use narrows_machine::log::{LogEvent, LogKind, StatedLink};
-use narrows_machine::pci::{Downgraded, LinkState, PciAddress, PciDevice, PciId};
-use narrows_model::path::{Hop, HopId, HopSpec, LinkHop, LinkPart, LinkPort, Target};
+use narrows_machine::pci::{Downgraded, End, LinkState, PciAddress, PciDevice, PciId};
+use narrows_model::path::{Hop, HopId, HopSpec, LinkHop, LinkPart, Target};
 
 use crate::finding::{Confidence, Evidence, Finding};
 use crate::rules::{Context, Judged};
@@ -22,7 +22,7 @@ pub(super) struct Link<'a> {
     pub(super) link: &'a LinkHop,
     /// The end towards the processor, when what it says is true: in a virtual machine it describes a port that does
     /// not exist.
-    pub(super) port: Option<&'a LinkPort>,
+    pub(super) port: Option<&'a PciDevice>,
     /// A better state that it was seen in, by another text of the same machine.
     pub(super) best: Option<&'a LinkState>,
 }
@@ -121,7 +121,7 @@ impl<'a> Link<'a> {
 
     /// Whether the device end is a storage controller, be it one of Fibre Channel.
     pub(super) fn is_storage(&self) -> bool {
-        self.link.stores_data()
+        self.link.device.is_storage()
     }
 
     /// What explains that the link of an idle device is slow, so that its speed says nothing.
@@ -184,22 +184,22 @@ impl<'a> Link<'a> {
 
     /// The most lanes of the device end.
     pub(super) fn device_width(&self) -> Option<Lanes> {
-        Some(self.link.device.end().max_width()?.value)
+        Some(End::of(&self.link.device).max_width()?.value)
     }
 
     /// The most lanes of the other end.
     pub(super) fn port_width(&self) -> Option<Lanes> {
-        Some(self.port?.end().max_width()?.value)
+        Some(End::of(self.port?).max_width()?.value)
     }
 
     /// The fastest speed of the device end.
     pub(super) fn device_speed(&self) -> Option<GtPerSec> {
-        Some(self.link.device.end().max_speed()?.value)
+        Some(End::of(&self.link.device).max_speed()?.value)
     }
 
     /// The fastest speed of the other end.
     pub(super) fn port_speed(&self) -> Option<GtPerSec> {
-        Some(self.port?.end().max_speed()?.value)
+        Some(End::of(self.port?).max_speed()?.value)
     }
 
     /// The fastest speed that both ends share.
@@ -245,7 +245,7 @@ impl<'a> Link<'a> {
     }
 
     /// An end whose Target Link Speed (LnkCtl2) was set below what both ends can do, with that speed and its source.
-    pub(super) fn forced_below(&self, common: GtPerSec) -> Option<(&'a LinkPort, GtPerSec, Source)> {
+    pub(super) fn forced_below(&self, common: GtPerSec) -> Option<(&'a PciDevice, GtPerSec, Source)> {
         // Only the end towards the processor steers a link: PCIe Base Specification, Link Control 2, Target Link Speed.
         let port = self.port?;
         let target = port.express.value()?.target_speed?;
@@ -253,11 +253,11 @@ impl<'a> Link<'a> {
     }
 }
 
-fn most_width(what: &str, end: &LinkPort) -> Evidence {
+fn most_width(what: &str, end: &PciDevice) -> Evidence {
     most(what, &end.link.max_width, end.link.downgraded.width.as_ref())
 }
 
-fn most_speed(what: &str, end: &LinkPort) -> Evidence {
+fn most_speed(what: &str, end: &PciDevice) -> Evidence {
     most(what, &end.link.max_speed, end.link.downgraded.speed.as_ref())
 }
 
@@ -296,7 +296,7 @@ pub(super) fn lower_half_known(machine: &Machine, judged: &[Judged<'_>], finding
 fn is_half(hop: &Hop) -> bool {
     let HopSpec::Link(link) = &hop.spec else { return false };
     let Some(port) = &link.port else { return link.not_a_wire.is_none() };
-    let ends = [link.device.end(), port.end()];
+    let ends = [End::of(&link.device), End::of(port)];
     let runs = ends.iter().any(|end| end.state().is_some());
     link.not_a_wire.is_none() && !(runs && ends.iter().all(|end| end.most().is_some()))
 }

@@ -1,5 +1,6 @@
 //! One sentence for a person: which hop limits the path, what it carries, and what comes next.
 
+use narrows_machine::pci::End;
 use narrows_model::ceiling::{Basis, Ceiling, Direction, medium, pcie};
 use narrows_model::path::{Hop, HopKind, HopSpec, LinkHop};
 
@@ -113,7 +114,7 @@ fn carries(case: &Case<'_>, limit: &Attribution, hop: &Hop) -> String {
     let Some(own) = own else { return "its ceiling is not known".to_owned() };
     let mut text = match &hop.spec {
         HopSpec::Link(link) => {
-            let wants = link.device.end().most().zip(pcie::device_wants(link));
+            let wants = End::of(&link.device).most().zip(pcie::device_wants(link));
             let wants = wants
                 .filter(|(_, wants)| wants.rate.get() > own.rate.get() * 1.01)
                 .map(|((speed, width), wants)| {

@@ -9,8 +9,7 @@ use narrows_machine::log::{LogEvent, LogKind, StatedLink};
 use narrows_machine::pci::{Express, LinkEnd, PciAddress, PciDevice, PortType};
 use narrows_model::ceiling::{Basis, Ceiling, Ceilings, Direction, Limit, pcie};
 use narrows_model::path::{
-    CryptHop, DeviceHop, Hop, HopId, HopKind, HopSpec, LinkHop, LinkPort, Path, RaidHop, RaidLevel, Target,
-    Traffic,
+    CryptHop, DeviceHop, Hop, HopId, HopKind, HopSpec, LinkHop, Path, RaidHop, RaidLevel, Target, Traffic,
 };
 
 use super::attribution::Attribution;
@@ -228,13 +227,13 @@ pub(super) fn at(bus: u8) -> PciAddress {
 }
 
 /// One end of a link: generation and width that it runs at, and the most of both that it can do.
-pub(super) fn end(address: PciAddress, class: u32, current: (u8, u8), most: (u8, u8)) -> LinkPort {
-    LinkPort {
+pub(super) fn end(address: PciAddress, class: u32, current: (u8, u8), most: (u8, u8)) -> PciDevice {
+    PciDevice {
         address,
         class: Fact::known(class, "class"),
         link: link_end(current, most),
         power_state: Fact::known("D0".to_owned(), "power_state"),
-        ..LinkPort::default()
+        ..PciDevice::default()
     }
 }
 

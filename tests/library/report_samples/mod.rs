@@ -12,8 +12,8 @@ use narrows::machine::cpu::NumaNode;
 use narrows::machine::fact::{Fact, Source};
 use narrows::machine::pci::PciAddress;
 use narrows::path::{
-    DeviceHop, FilesystemHop, Hop, HopId, HopKind, HopSpec, LinkHop, Path, QueueHop, RaidHop, Target,
-    Traffic, UplinkHop,
+    DeviceHop, FilesystemHop, Hop, HopId, HopKind, HopSpec, LinkHop, Path, RaidHop, Target, Traffic,
+    UplinkHop,
 };
 use narrows::report::view::{self, CheckReport};
 use narrows::units::{Bytes, BytesPerSec, Iops, Nanos};
@@ -131,7 +131,7 @@ fn slow_slot() -> Subject {
     stack
         .add(HopSpec::Application, "", "application", 0, transparent("moves no bytes of its own"))
         .add(
-            HopSpec::BlockQueue(Box::<QueueHop>::default()),
+            HopSpec::BlockQueue(String::new()),
             "nvme0n1",
             "request queue of nvme0n1 (none)",
             0,

@@ -20,11 +20,6 @@ pub const READ_SHARE: f64 = 0.90;
 /// What a writer gets of the cipher's rate: it also copies into bounce pages.
 pub const WRITE_SHARE: f64 = 0.785;
 
-/// The ceilings of an encrypted mapping for one submitter.
-pub fn of_crypt(hop: &CryptHop) -> Ceilings {
-    with_submitters(hop, 1)
-}
-
 /// The ceilings of an encrypted mapping for `submitters` threads that read or write at the same time, on as many
 /// cores as there are.
 pub fn with_submitters(hop: &CryptHop, submitters: u32) -> Ceilings {
@@ -58,21 +53,17 @@ fn limit(hop: &CryptHop, per_core: BytesPerSec, share: f64, cores: u32, verb: &s
         Some(driver) => (format!("the kernel's `{driver}`"), Basis::Measured),
         None => ("an estimate outside the kernel".to_owned(), Basis::Guess),
     };
-    let noun = if cores == 1 { "core" } else { "cores" };
+    let cores = human::counted(cores, "core");
     let source = hop.cipher.source();
-    Ceiling::Known(Limit {
-        rate,
-        raw: None,
-        basis,
-        formula: format!(
-            "{who} {verb} {} with a {} bit key at {per_core} on one core; × {cores} {noun} × {share} for dm-crypt = {rate}",
-            cipher.cipher, cipher.key_bits
-        ),
-        facts: vec![
-            FactRef::new("cipher rate", per_core, source),
-            FactRef::new("sector size", human::block_size(cipher.sector_size), source),
-        ],
-    })
+    let formula = format!(
+        "{who} {verb} {} with a {} bit key at {per_core} on one core; × {cores} × {share} for dm-crypt = {rate}",
+        cipher.cipher, cipher.key_bits
+    );
+    let facts = vec![
+        FactRef::new("cipher rate", per_core, source),
+        FactRef::new("sector size", human::block_size(cipher.sector_size), source),
+    ];
+    Ceiling::Known(Limit { rate, raw: None, basis, formula, facts })
 }
 
 // What encryption adds to one I/O: the time in the cipher, and the hand-offs between threads.
@@ -227,7 +218,7 @@ mod tests {
     #[test]
     fn the_plateau_of_luks_on_a_ryzen_2600_is_met_within_6_percent() {
         let mib = 1.048_576;
-        let ceilings = of_crypt(&hop(2566.2 * mib, 2596.5 * mib, Some("xts-aes-aesni")));
+        let ceilings = with_submitters(&hop(2566.2 * mib, 2596.5 * mib, Some("xts-aes-aesni")), 1);
         for (ceiling, measured) in [(&ceilings.read, [2511e6, 2465e6]), (&ceilings.write, [2129e6, 2147e6])] {
             for measured in measured {
                 let error = ceiling.rate().expect("known").get() / measured - 1.0;
@@ -249,15 +240,15 @@ mod tests {
 
     #[test]
     fn an_estimate_outside_the_kernel_is_a_guess() {
-        let limit = of_crypt(&hop(1000.0, 1000.0, None)).read.limit().cloned().expect("known");
+        let limit = with_submitters(&hop(1000.0, 1000.0, None), 1).read.limit().cloned().expect("known");
         assert_eq!(limit.basis, Basis::Guess);
         assert!(limit.formula.starts_with("an estimate outside the kernel"), "{}", limit.formula);
     }
 
     #[test]
     fn without_a_rate_it_is_unknown() {
-        assert!(matches!(of_crypt(&CryptHop::default()).read, Ceiling::Unknown(_)));
-        assert!(matches!(of_crypt(&hop(0.0, 1.0, None)).read, Ceiling::Unknown(_)));
+        assert!(matches!(with_submitters(&CryptHop::default(), 1).read, Ceiling::Unknown(_)));
+        assert!(matches!(with_submitters(&hop(0.0, 1.0, None), 1).read, Ceiling::Unknown(_)));
     }
 
     #[test]
@@ -265,7 +256,7 @@ mod tests {
         let table = Fact::Denied { source: Source::new("dm table of root"), need: "root".to_owned() };
         let hop = CryptHop { table, ..CryptHop::default() };
         assert_eq!(
-            of_crypt(&hop),
+            with_submitters(&hop, 1),
             Ceilings::unknown("which cipher it uses needs root; `dm table of root` says it")
         );
     }

@@ -28,13 +28,9 @@ pub fn of_sata(sata: &Sata) -> Ceilings {
     };
     let raw = speed.bytes_per_sec() * 0.8;
     let rate = raw * share;
-    Ceilings::same(Limit {
-        rate,
-        raw: Some(raw),
-        basis,
-        formula: format!("{speed} × 8/10 ÷ 8 = {raw} raw; frames and handshakes (×{share}) leave {rate}"),
-        facts: vec![FactRef::new("SATA rate", speed, sata.speed.source())],
-    })
+    let formula = format!("{speed} × 8/10 ÷ 8 = {raw} raw; frames and handshakes (×{share}) leave {rate}");
+    let facts = vec![FactRef::new("SATA rate", speed, sata.speed.source())];
+    Ceilings::same(Limit { rate, raw: Some(raw), basis, formula, facts })
 }
 
 // What a SAS port carries.
@@ -62,20 +58,11 @@ pub fn of_sas(sas: &Sas) -> Ceilings {
     }
     let rate = raw * FRAME_SHARE;
     let phys: Vec<String> = sas.phy_speeds.iter().map(BitsPerSec::to_string).collect();
-    Ceilings::same(Limit {
-        rate,
-        raw: Some(raw),
-        basis: Basis::Guess,
-        formula: format!(
-            "{} after line code = {raw} raw; frames (×{FRAME_SHARE}) leave {rate}",
-            phys.join(" + ")
-        ),
-        facts: vec![FactRef::new(
-            "negotiated rates",
-            phys.join(", "),
-            &Source::new("/sys/class/sas_phy/*/negotiated_linkrate"),
-        )],
-    })
+    let sum = phys.join(" + ");
+    let formula = format!("{sum} after line code = {raw} raw; frames (×{FRAME_SHARE}) leave {rate}");
+    let source = Source::new("/sys/class/sas_phy/*/negotiated_linkrate");
+    let facts = vec![FactRef::new("negotiated rates", phys.join(", "), &source)];
+    Ceilings::same(Limit { rate, raw: Some(raw), basis: Basis::Guess, formula, facts })
 }
 
 // What a USB connection carries.
@@ -115,27 +102,21 @@ pub fn of_usb(usb: &Usb) -> Ceilings {
         s if s <= FASTEST_USB => (bytes * (128.0 / 132.0), " × 128/132"),
         _ => return Ceilings::unknown(format!("{speed} is a tunnel whose share for storage is not known")),
     };
-    let (rate, rule, basis) = match (speed.get(), usb.driver.value().map(String::as_str)) {
+    let driver = usb.driver.value().map(String::as_str);
+    let (rate, rule, basis) = match (speed.get(), driver) {
         (s, _) if s <= 12e6 => shared(raw, "full speed packets", 0.73, Basis::Guess),
         (s, _) if s <= 480e6 => shared(raw, "high speed packets", 0.70, Basis::Guess),
         (_, Some("uas")) => shared(raw, "UAS packets and commands", UAS_SHARE, Basis::Formula),
         (_, None) => shared(raw, "packets and commands, UAS assumed", UAS_SHARE, Basis::Guess),
         (_, Some(_)) => bulk_only(raw),
     };
-    Ceilings::same(Limit {
-        rate,
-        raw: Some(raw),
-        basis,
-        formula: format!("{speed}{code} ÷ 8 = {raw} raw; {rule} {rate}"),
-        facts: vec![
-            FactRef::new("USB rate", speed, usb.speed.source()),
-            FactRef::new(
-                "driver",
-                usb.driver.value().map_or("not known", String::as_str),
-                usb.driver.source(),
-            ),
-        ],
-    })
+    let formula = format!("{speed}{code} ÷ 8 = {raw} raw; {rule} {rate}");
+    let driver = driver.unwrap_or("not known");
+    let facts = vec![
+        FactRef::new("USB rate", speed, usb.speed.source()),
+        FactRef::new("driver", driver, usb.driver.source()),
+    ];
+    Ceilings::same(Limit { rate, raw: Some(raw), basis, formula, facts })
 }
 
 /// The wire of a tunnel (USB4, Thunderbolt): nothing passes more, and what storage gets of it is not known.
@@ -181,16 +162,12 @@ pub fn of_controller(hop: &ControllerHop) -> Ceilings {
         return Ceilings::transparent("its link and what is behind it are hops of their own");
     };
     let rate = BytesPerSec::from_mb(adapter.megabytes_per_second);
-    Ceilings::same(Limit {
-        rate,
-        raw: None,
-        basis: Basis::Spec,
-        formula: format!("the chip of {} moves {rate} at best, less than its link", adapter.name),
-        facts: vec![
-            FactRef::new("adapter", id, hop.id.source()),
-            FactRef::new("published rate", rate, &Source::new(adapter.source.as_str())),
-        ],
-    })
+    let formula = format!("the chip of {} moves {rate} at best, less than its link", adapter.name);
+    let facts = vec![
+        FactRef::new("adapter", id, hop.id.source()),
+        FactRef::new("published rate", rate, &Source::new(adapter.source.as_str())),
+    ];
+    Ceilings::same(Limit { rate, raw: None, basis: Basis::Spec, formula, facts })
 }
 
 #[cfg(test)]

@@ -30,15 +30,13 @@ pub fn of_device(device: &DeviceHop) -> Ceilings {
     }
     let model = device.model.value();
     let Some((model, medium)) = model.and_then(|model| Some((model, catalog::medium(model)?))) else {
-        return match device.is_hard_disk {
-            true => Ceilings::same(of_class(device)),
-            false => match flash_range(device) {
-                Some(range) => Ceilings::each(
-                    of_range(device, &range, "read", range.read),
-                    of_range(device, &range, "write", range.write),
-                ),
-                None => Ceilings::unknown(why_unknown(device)),
-            },
+        return match flash_range(device) {
+            _ if device.is_hard_disk => Ceilings::same(of_class(device)),
+            Some(range) => Ceilings::each(
+                of_range(device, &range, "read", range.read),
+                of_range(device, &range, "write", range.write),
+            ),
+            None => Ceilings::unknown(why_unknown(device)),
         };
     };
     Ceilings::each(
@@ -50,16 +48,12 @@ pub fn of_device(device: &DeviceHop) -> Ceilings {
 fn limit(medium: &Medium, model: &str, device: &DeviceHop, what: &str, megabytes: f64) -> Limit {
     let rate = BytesPerSec::from_mb(megabytes);
     let said = if medium.verified { "published" } else { "believed to be published" };
-    Limit {
-        rate,
-        raw: None,
-        basis: published(medium.verified),
-        formula: format!("{} is {said} with {rate} sequential {what} at best", medium.name),
-        facts: vec![
-            FactRef::new("model", model, device.model.source()),
-            FactRef::new("published rate", rate, &Source::new(medium.source.as_str())),
-        ],
-    }
+    let formula = format!("{} is {said} with {rate} sequential {what} at best", medium.name);
+    let facts = vec![
+        FactRef::new("model", model, device.model.source()),
+        FactRef::new("published rate", rate, &Source::new(medium.source.as_str())),
+    ];
+    Limit { rate, raw: None, basis: published(medium.verified), formula, facts }
 }
 
 fn why_unknown(device: &DeviceHop) -> String {
@@ -73,19 +67,15 @@ fn why_unknown(device: &DeviceHop) -> String {
 /// The ceiling of a hard disk whose model the catalogue does not know.
 fn of_class(device: &DeviceHop) -> Limit {
     let rate = BytesPerSec::from_mb(HARD_DISK);
-    Limit {
-        rate,
-        raw: None,
-        basis: Basis::Guess,
-        formula: format!(
-            "the catalogue has no figures for this hard disk; the outer tracks of the fastest ones with one actuator \
-             carry {rate}, and all others less"
-        ),
-        facts: vec![match (device.rotational.value(), device.model.value()) {
-            (None, Some(model)) => FactRef::new("model number of a hard disk", model, device.model.source()),
-            _ => FactRef::new("rotational", "1", device.rotational.source()),
-        }],
-    }
+    let formula = format!(
+        "the catalogue has no figures for this hard disk; the outer tracks of the fastest ones with one actuator \
+         carry {rate}, and all others less"
+    );
+    let fact = match (device.rotational.value(), device.model.value()) {
+        (None, Some(model)) => FactRef::new("model number of a hard disk", model, device.model.source()),
+        _ => FactRef::new("rotational", "1", device.rotational.source()),
+    };
+    Limit { rate, raw: None, basis: Basis::Guess, formula, facts: vec![fact] }
 }
 
 /// The upper end of the range of a class.
@@ -99,21 +89,12 @@ fn of_range(device: &DeviceHop, range: &FlashRange, what: &str, (least, most): (
         None => ("mode", None, device.size.source()),
     };
     let mode = value.map(|value| FactRef::new(fact, value, source));
-    Limit {
-        rate,
-        raw: None,
-        basis: Basis::Guess,
-        formula: format!(
-            "the catalogue has no figures for this model; {} {what} {} to {rate} at best",
-            range.of,
-            BytesPerSec::from_mb(least)
-        ),
-        facts: mode
-            .into_iter()
-            .chain(size)
-            .chain([FactRef::new("class", &range.of, &Source::new(range.source))])
-            .collect(),
-    }
+    let class = FactRef::new("class", &range.of, &Source::new(range.source));
+    let (of, least) = (&range.of, BytesPerSec::from_mb(least));
+    let formula =
+        format!("the catalogue has no figures for this model; {of} {what} {least} to {rate} at best");
+    let facts = mode.into_iter().chain(size).chain([class]).collect();
+    Limit { rate, raw: None, basis: Basis::Guess, formula, facts }
 }
 
 /// The part of its ceiling that the slowest of a medium's class carry, for reads and writes; `None` of flash that is rated by

@@ -12,7 +12,7 @@ use super::Ceilings;
 use crate::path::{Hop, HopSpec, Path, RaidLevel};
 use narrows_base::fact::Fact;
 use narrows_base::lists::grouped;
-use narrows_base::units::BytesPerSec;
+use narrows_base::units::{BytesPerSec, human};
 use narrows_machine::dmi::MemoryModule;
 
 /// The part of the channels' rate that programs get.
@@ -50,8 +50,8 @@ pub fn claim(modules: &Fact<Vec<MemoryModule>>) -> Option<Claim> {
     let peak = BytesPerSec::new(all.iter().map(rate).sum());
     let kinds = grouped(all.iter().map(|module| (module, ())));
     let words = kinds.iter().map(|(module, alike)| {
-        let (count, noun) = (alike.len(), if alike.len() == 1 { "module" } else { "modules" });
-        format!("{count} {noun} × {} MT/s × {} bytes", module.megatransfers, module.width_bytes)
+        let count = human::counted(alike.len(), "module");
+        format!("{count} × {} MT/s × {} bytes", module.megatransfers, module.width_bytes)
     });
     Some(Claim {
         peak,

@@ -20,7 +20,7 @@ pub mod uplink;
 
 use crate::path::{GivenHop, Hop, HopSpec, Path, VolumeLayout};
 use narrows_base::fact::{Fact, Source};
-use narrows_base::units::BytesPerSec;
+use narrows_base::units::{BytesPerSec, human};
 use serde::{Deserialize, Serialize};
 
 /// What a ceiling rests on.
@@ -72,6 +72,14 @@ pub struct Limit {
     pub facts: Vec<FactRef>,
 }
 
+impl Limit {
+    /// The hop carries this instead, for a reason that its formula tells.
+    pub(crate) fn change(&mut self, rate: BytesPerSec, why: &str) {
+        self.rate = rate;
+        self.formula = format!("{}; {why}", self.formula);
+    }
+}
+
 /// The most that a hop carries in one direction.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Ceiling {
@@ -90,6 +98,11 @@ impl Ceiling {
             Self::Known(limit) => Some(limit),
             Self::Unknown(_) | Self::Transparent(_) => None,
         }
+    }
+
+    /// The limit that may be changed, when it is known.
+    pub(crate) const fn limit_mut(&mut self) -> Option<&mut Limit> {
+        if let Self::Known(limit) = self { Some(limit) } else { None }
     }
 
     /// The rate, when it is known.
@@ -131,6 +144,12 @@ impl Direction {
             Self::Write => write,
         }
     }
+
+    /// The other one.
+    #[must_use]
+    pub const fn turned(self) -> Self {
+        self.pick(Self::Write, Self::Read)
+    }
 }
 
 impl Ceilings {
@@ -154,6 +173,11 @@ impl Ceilings {
     /// Each direction carries its own.
     pub const fn each(read: Limit, write: Limit) -> Self {
         Self { read: Ceiling::Known(read), write: Ceiling::Known(write) }
+    }
+
+    /// The limits of both directions that are known.
+    pub(crate) fn limits_mut(&mut self) -> impl Iterator<Item = &mut Limit> {
+        [&mut self.read, &mut self.write].into_iter().filter_map(Ceiling::limit_mut)
     }
 
     /// The ceiling in one direction.
@@ -185,18 +209,15 @@ pub fn of_hop(hop: &Hop) -> Ceilings {
             Ceilings::transparent("a request queue costs time for each request, not for each byte")
         }
         HopSpec::Raid(raid) => raid::of_raid(raid),
-        HopSpec::Zfs(zfs) => raid::of_zfs(zfs),
-        HopSpec::Crypt(crypt) => crypt::of_crypt(crypt),
+        HopSpec::Zfs(zfs) => raid::of_zfs(*zfs),
+        HopSpec::Crypt(crypt) => crypt::with_submitters(crypt, 1),
         HopSpec::Cache(_) => Ceilings::transparent(
             "bcache passes each request to the cache or to the backing device; the share of hits decides",
         ),
         HopSpec::Volume(volume) => Ceilings::transparent(match &volume.layout {
             VolumeLayout::Linear => "a linear mapping moves no bytes of its own".to_owned(),
             VolumeLayout::Striped { chunk } => {
-                format!(
-                    "stripes of {} over its devices add up",
-                    narrows_base::units::human::block_size(*chunk)
-                )
+                format!("stripes of {} over its devices add up", human::block_size(*chunk))
             }
             VolumeLayout::Multipath => "the paths to one device; the device is the same".to_owned(),
             VolumeLayout::Other(target) => format!("device-mapper target `{target}` has no published rate"),
@@ -220,13 +241,9 @@ pub fn of_given(hop: &GivenHop) -> Ceilings {
 fn limit(hop: &GivenHop, rate: &Fact<BytesPerSec>) -> Ceiling {
     let Some(&value) = rate.value() else { return Ceiling::Transparent(hop.does.clone()) };
     let source = rate.source();
-    Ceiling::Known(Limit {
-        rate: value,
-        raw: None,
-        basis: Basis::Spec,
-        formula: format!("{value}, given in {source}"),
-        facts: vec![FactRef::new("given rate", value, source)],
-    })
+    let facts = vec![FactRef::new("given rate", value, source)];
+    let formula = format!("{value}, given in {source}");
+    Ceiling::Known(Limit { rate: value, raw: None, basis: Basis::Spec, formula, facts })
 }
 
 /// A hop's place in the order of narrowness.
@@ -246,10 +263,10 @@ pub fn rank(path: &Path, ceilings: &[Ceilings], direction: Direction) -> Vec<Nar
         .iter()
         .zip(ceilings)
         .enumerate()
-        .filter_map(|(index, (hop, ceilings))| {
-            let traffic = direction.pick(hop.traffic.read, hop.traffic.write);
+        .filter_map(|(hop, (it, ceilings))| {
+            let traffic = direction.pick(it.traffic.read, it.traffic.write);
             let rate = ceilings.of(direction).rate()?;
-            (traffic > 0.0).then(|| Narrow { hop: index, rate: rate / traffic })
+            (traffic > 0.0).then(|| Narrow { hop, rate: rate / traffic })
         })
         .collect();
     ranked.sort_by(|a, b| a.rate.get().total_cmp(&b.rate.get()));

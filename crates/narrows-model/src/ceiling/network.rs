@@ -42,17 +42,12 @@ pub fn of_network(hop: &NetworkHop) -> Ceilings {
         0 | 1 => String::new(),
         members => format!("; {members} links together, of which one connection uses one"),
     };
-    let mtu_text = format!("{} B{assumed}", mtu.get());
-    Ceilings::same(Limit {
-        rate,
-        raw: Some(raw),
-        basis: Basis::Formula,
-        formula: format!("{speed} ÷ 8 = {raw} raw; {packets} leave {rate}{bond}"),
-        facts: vec![
-            FactRef::new("line rate", speed, hop.speed.source()),
-            FactRef::new("MTU", mtu_text, hop.mtu.source()),
-        ],
-    })
+    let formula = format!("{speed} ÷ 8 = {raw} raw; {packets} leave {rate}{bond}");
+    let facts = vec![
+        FactRef::new("line rate", speed, hop.speed.source()),
+        FactRef::new("MTU", format!("{} B{assumed}", mtu.get()), hop.mtu.source()),
+    ];
+    Ceilings::same(Limit { rate, raw: Some(raw), basis: Basis::Formula, formula, facts })
 }
 
 fn tcp_share(mtu: Bytes) -> (f64, String) {

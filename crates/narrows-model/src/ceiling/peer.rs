@@ -51,14 +51,11 @@ pub fn of_peer(machine: &Machine, peer: &Peer, target: &Target) -> Option<Carrie
     let both = |counts: &dyn Fn(&Hop) -> bool| {
         // What the device reads goes towards the GPU: away from memory.
         let narrowest = |direction: Direction| {
-            let other = match direction {
-                Direction::Read => Direction::Write,
-                Direction::Write => Direction::Read,
-            };
-            let of_device =
-                theirs.hops.iter().filter(|hop| counts(hop)).filter_map(|hop| limit(hop, direction));
-            let of_gpu = ours.hops.iter().filter(|hop| counts(hop)).filter_map(|hop| limit(hop, other));
-            of_device.chain(of_gpu).min_by(|a, b| a.rate.get().total_cmp(&b.rate.get()))
+            let of_device = theirs.hops.iter().map(|hop| (hop, direction));
+            let of_gpu = ours.hops.iter().map(|hop| (hop, direction.turned()));
+            let counted = of_device.chain(of_gpu).filter(|(hop, _)| counts(hop));
+            let limits = counted.filter_map(|(hop, direction)| limit(hop, direction));
+            limits.min_by(|a, b| a.rate.get().total_cmp(&b.rate.get()))
         };
         Both { to_gpu: narrowest(Direction::Read), from_gpu: narrowest(Direction::Write) }
     };

@@ -2,7 +2,7 @@
 
 use super::{Basis, Ceiling, Ceilings, FactRef, Limit};
 use crate::path::{RaidHop, RaidLevel, ZfsHop, ZfsLayout};
-use narrows_base::units::{BytesPerSec, Iops, Nanos};
+use narrows_base::units::{BytesPerSec, Iops, Nanos, human};
 
 // What a software RAID array carries of its own.
 //
@@ -17,24 +17,21 @@ const STRIPE_THREAD: f64 = 1.6;
 
 /// The ceilings of a RAID array.
 pub fn of_raid(hop: &RaidHop) -> Ceilings {
-    let members = hop.members.len();
     let Some(level) = hop.level else {
         let level = hop.md.level.value().map_or("of an unknown level", String::as_str);
         return Ceilings::unknown(format!("narrows knows no arithmetic for arrays {level}"));
     };
-    let arithmetic = arithmetic(level, members, &hop.md);
-    let pass = Ceiling::Transparent(arithmetic);
-    let write = match level {
-        RaidLevel::Raid5 | RaidLevel::Raid6 => Ceiling::Known(threads_of_stripes(hop)),
-        _ => pass.clone(),
-    };
-    Ceilings { read: pass, write }
+    let mut found = Ceilings::transparent(arithmetic(level, hop.members.len(), &hop.md));
+    if level.parity() > 0 {
+        found.write = Ceiling::Known(threads_of_stripes(hop));
+    }
+    found
 }
 
 /// The ceilings of a ZFS pool or one of its virtual devices: checksums and parity are computed by as many threads as there
 /// are processors, so that only the traffic of each device counts.
-pub fn of_zfs(hop: &ZfsHop) -> Ceilings {
-    let members = hop.members.len();
+pub fn of_zfs(hop: ZfsHop) -> Ceilings {
+    let members = hop.members;
     let rule = match hop.layout {
         ZfsLayout::Unknown => {
             return Ceilings::unknown(
@@ -82,14 +79,10 @@ fn threads_of_stripes(hop: &RaidHop) -> Limit {
     let groups = hop.md.group_threads.value().copied().unwrap_or(0).max(1);
     let thread = BytesPerSec::from_gb(STRIPE_THREAD);
     let rate = thread * f64::from(groups);
-    let noun = if groups == 1 { "thread" } else { "threads" };
-    Limit {
-        rate,
-        raw: None,
-        basis: Basis::Guess,
-        formula: format!("{groups} stripe {noun} × {thread}, the most that one was seen to write, = {rate}"),
-        facts: vec![FactRef::new("stripe threads", groups, hop.md.group_threads.source())],
-    }
+    let threads = human::counted(groups, "stripe thread");
+    let formula = format!("{threads} × {thread}, the most that one was seen to write, = {rate}");
+    let facts = vec![FactRef::new("stripe threads", groups, hop.md.group_threads.source())];
+    Limit { rate, raw: None, basis: Basis::Guess, formula, facts }
 }
 
 // What mirrors give and cost: RAID-1, RAID-10, ZFS mirrors.
@@ -202,16 +195,6 @@ pub const ZFS_MEMORY_COPIES: f64 = 4.0;
 /// What a mirror reads and writes, its members doing `read` and `write`.
 pub fn zfs_mirror(read: BytesPerSec, write: BytesPerSec, members: u32) -> (BytesPerSec, BytesPerSec) {
     (read * f64::from(members), write)
-}
-
-/// What a raidz vdev reads or writes in sequence.
-pub fn raidz(each: BytesPerSec, members: u32, parity: u32) -> BytesPerSec {
-    full_stripes(each, members, parity)
-}
-
-/// Random reads of a raidz vdev: every record is spread over all members, so they work as one.
-pub const fn raidz_random(each: Iops) -> Iops {
-    each
 }
 
 /// What memory of `rate` allows when data crosses it [`ZFS_MEMORY_COPIES`] times.
@@ -371,8 +354,7 @@ mod tests {
     fn vdevs_do_what_their_members_do() {
         let disk = BytesPerSec::from_mb(250.0);
         assert_eq!(zfs_mirror(disk, disk, 2), (disk * 2.0, disk));
-        assert_eq!(raidz(disk, 6, 2), disk * 4.0);
-        assert_eq!(raidz_random(Iops::new(150.0)), Iops::new(150.0));
+        assert_eq!(full_stripes(disk, 6, 2), disk * 4.0);
         assert_eq!(zfs_from_memory(BytesPerSec::from_gb(40.0)), BytesPerSec::from_gb(10.0));
     }
 
@@ -380,7 +362,7 @@ mod tests {
         #[test]
         fn more_parity_never_gives_more(each in 1e6..1e9f64, members in 4u32..20, parity in 0u32..3) {
             let each = BytesPerSec::new(each);
-            prop_assert!(raidz(each, members, parity + 1) < raidz(each, members, parity));
+            prop_assert!(full_stripes(each, members, parity + 1) < full_stripes(each, members, parity));
         }
     }
 

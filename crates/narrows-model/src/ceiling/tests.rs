@@ -2,14 +2,14 @@
 
 use super::{Basis, Limit, Narrow, rank, *};
 use crate::path::{
-    CryptHop, DeviceHop, Hop, HopId, HopKind, HopSpec, LinkHop, LinkPort, Path, RaidHop, RaidLevel, Target,
-    Traffic, UplinkHop,
+    CryptHop, DeviceHop, Hop, HopId, HopKind, HopSpec, LinkHop, Path, RaidHop, RaidLevel, Target, Traffic,
+    UplinkHop,
 };
 use narrows_base::catalog::catalog;
 use narrows_base::fact::Fact;
 use narrows_base::units::{Bytes, GtPerSec, Lanes, human};
 use narrows_machine::cipher::CipherRate;
-use narrows_machine::pci::LinkEnd;
+use narrows_machine::pci::{LinkEnd, PciDevice};
 use proptest::prelude::*;
 
 fn hop(name: &str, spec: HopSpec, share: f64) -> Hop {
@@ -43,7 +43,7 @@ fn read_limit(path: &Path) -> Limits {
 }
 
 fn link(speed: GtPerSec, lanes: u8, device: (GtPerSec, u8)) -> HopSpec {
-    let end = |max: (GtPerSec, u8)| LinkPort {
+    let end = |max: (GtPerSec, u8)| PciDevice {
         link: LinkEnd {
             current_speed: Fact::known(speed, "current_link_speed"),
             current_width: Fact::known(Lanes::new(lanes), "current_link_width"),
@@ -51,7 +51,7 @@ fn link(speed: GtPerSec, lanes: u8, device: (GtPerSec, u8)) -> HopSpec {
             max_width: Fact::known(Lanes::new(max.1), "max_link_width"),
             ..LinkEnd::default()
         },
-        ..LinkPort::default()
+        ..PciDevice::default()
     };
     HopSpec::Link(Box::new(LinkHop {
         device: end(device),

@@ -1,6 +1,6 @@
 //! What the uplink of a chipset and the connection between two sockets carry, and what a switch adds.
 
-use super::pcie::{self, wire_formula};
+use super::pcie::{self, Packets, wire_formula};
 use super::{Ceilings, FactRef, Limit, published};
 use crate::path::{SocketHop, UplinkHop};
 use narrows_base::catalog::{Chipset, catalog};
@@ -22,48 +22,26 @@ pub fn of_chipset(hop: &UplinkHop) -> Ceilings {
     if chipset.visible_link {
         return Ceilings::transparent("its uplink is a PCIe link that the kernel shows, a hop of its own");
     }
-    let Some(speed) = GtPerSec::from_pcie_generation(chipset.generation) else {
+    let speed = GtPerSec::from_pcie_generation(chipset.generation);
+    let Some((speed, raw)) = speed.and_then(|it| Some((it, pcie::raw(it, Lanes::new(chipset.lanes))?)))
+    else {
         return Ceilings::unknown("the catalogue gives no PCIe generation for this uplink");
     };
-    let width = Lanes::new(chipset.lanes);
-    let Some(raw) = pcie::raw(speed, width) else {
-        return Ceilings::unknown("the catalogue gives no PCIe generation for this uplink");
-    };
-    let payload = Bytes::new(u64::from(chipset.max_payload));
-    let read = pcie::device_to_host(raw, payload);
-    let write = pcie::host_to_device(raw, payload);
-    Ceilings::each(
-        limit(chipset, speed, raw, read, pcie::WRITE_OVERHEAD, "payloads"),
-        limit(chipset, speed, raw, write, pcie::COMPLETION_OVERHEAD, "completions"),
-    )
+    let limit = |packets: &Packets| limit(chipset, (speed, raw), packets);
+    Ceilings::each(limit(&pcie::PAYLOADS), limit(&pcie::COMPLETIONS))
 }
 
-fn limit(
-    chipset: &Chipset,
-    speed: GtPerSec,
-    raw: BytesPerSec,
-    rate: BytesPerSec,
-    overhead: f64,
-    packets: &str,
-) -> Limit {
-    let size = chipset.max_payload;
+fn limit(chipset: &Chipset, (speed, raw): (GtPerSec, BytesPerSec), packets: &Packets) -> Limit {
     let width = Lanes::new(chipset.lanes);
+    let (rate, leave) = packets.leave(raw, Bytes::new(u64::from(chipset.max_payload)), "");
     let source = Source::new(chipset.source.as_str());
-    Limit {
-        rate,
-        raw: Some(raw),
-        basis: published(chipset.verified),
-        formula: format!(
-            "{}: {}; {size} B {packets} (×{size}/{:.0}) and skip sets (×0.9974) leave {rate} for all that is behind it",
-            chipset.uplink,
-            wire_formula(speed, width, raw),
-            f64::from(size) + overhead,
-        ),
-        facts: vec![
-            FactRef::new("chipset", &chipset.name, &source),
-            FactRef::new("uplink", format!("{}, {speed} {width}", chipset.uplink), &source),
-        ],
-    }
+    let wire = wire_formula(speed, width, raw);
+    let formula = format!("{}: {wire}; {leave} for all that is behind it", chipset.uplink);
+    let facts = vec![
+        FactRef::new("chipset", &chipset.name, &source),
+        FactRef::new("uplink", format!("{}, {speed} {width}", chipset.uplink), &source),
+    ];
+    Limit { rate, raw: Some(raw), basis: published(chipset.verified), formula, facts }
 }
 
 /// A switch carries what its links carry, and they are hops of their own; it adds a little time to each packet.
@@ -94,24 +72,18 @@ const SAME_PACKAGE: u32 = 20;
 
 /// The ceilings of the way from a device's NUMA node to that of its readers.
 pub fn of_socket(hop: &SocketHop) -> Ceilings {
-    let (device, reader) = (hop.device_node, hop.reader_node);
+    let (device, reader, distance) = (hop.device_node, hop.reader_node, hop.distance);
     if device == reader {
         return Ceilings::transparent(format!("device and readers are on node {device}: nothing is crossed"));
     }
-    match hop.distance {
-        LOCAL..SAME_DIE => {
-            return Ceilings::transparent(format!(
-                "nodes {device} and {reader} share a die (distance {})",
-                hop.distance
-            ));
-        }
-        SAME_DIE..SAME_PACKAGE => {
-            return Ceilings::unknown(format!(
-                "nodes {device} and {reader} are dies of one package (distance {}); the rate between them is not published",
-                hop.distance
-            ));
-        }
-        _ => {}
+    if (LOCAL..SAME_DIE).contains(&distance) {
+        let why = format!("nodes {device} and {reader} share a die (distance {distance})");
+        return Ceilings::transparent(why);
+    }
+    if (SAME_DIE..SAME_PACKAGE).contains(&distance) {
+        return Ceilings::unknown(format!(
+            "nodes {device} and {reader} are dies of one package (distance {distance}); the rate between them is not published"
+        ));
     }
     let Some(platform) = &hop.platform else {
         return Ceilings::unknown("the catalogue does not know the interconnect of these processors");
@@ -123,19 +95,15 @@ pub fn of_socket(hop: &SocketHop) -> Ceilings {
     let raw = link * f64::from(interconnect.links);
     let rate = raw * interconnect.efficiency;
     let source = Source::new(platform.source.as_str());
-    Ceilings::same(Limit {
-        rate,
-        raw: Some(raw),
-        basis: published(interconnect.verified),
-        formula: format!(
-            "{} links of {} × {link} = {raw} raw in each direction; data gets ×{} = {rate}",
-            interconnect.links, interconnect.name, interconnect.efficiency
-        ),
-        facts: vec![
-            FactRef::new("processors", &platform.name, &source),
-            FactRef::new("nodes", format!("{device} to {reader}, distance {}", hop.distance), &source),
-        ],
-    })
+    let formula = format!(
+        "{} links of {} × {link} = {raw} raw in each direction; data gets ×{} = {rate}",
+        interconnect.links, interconnect.name, interconnect.efficiency
+    );
+    let facts = vec![
+        FactRef::new("processors", &platform.name, &source),
+        FactRef::new("nodes", format!("{device} to {reader}, distance {distance}"), &source),
+    ];
+    Ceilings::same(Limit { rate, raw: Some(raw), basis: published(interconnect.verified), formula, facts })
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::graph::{APPLICATION, Graph, Joined, Node, Spread};
+use super::graph::{APPLICATION, Graph, NewHop, Node};
 use super::stack::is_disk;
 use super::{Hop, HopId, HopKind, HopSpec, Path, Target, Traffic, climb, endpoint, zfs};
 use narrows_base::catalog::{Board, Catalog, Chipset, Processor, Switch, catalog};
@@ -14,11 +14,11 @@ use narrows_machine::zfs::pool_of;
 
 /// The path to one target, with the other targets that share its hops; `None` when the machine has no such target.
 pub fn path(machine: &Machine, target: &Target) -> Option<Path> {
-    let published = published();
-    let asked = one(machine, published, target, None)?;
+    let known = Catalogued::of(machine);
+    let asked = one(known, target, None)?;
     let others = targets(machine).into_iter().filter(|other| !is_same(machine, other, target));
     let mut paths = vec![asked];
-    paths.extend(others.filter_map(|other| one(machine, published, &other, None)).take(MOST));
+    paths.extend(others.filter_map(|other| one(known, &other, None)).take(MOST));
     fill_shared(&mut paths);
     paths.into_iter().next()
 }
@@ -34,9 +34,9 @@ pub const MOST: usize = 500;
 ///
 /// A machine that was put together from texts also has a path for endpoints that no disk or interface is known of.
 pub fn all(machine: &Machine) -> Vec<Path> {
-    let published = published();
+    let known = Catalogued::of(machine);
     let found = targets(machine);
-    let found = found.iter().filter_map(|target| one(machine, published, target, None));
+    let found = found.iter().filter_map(|target| one(known, target, None));
     let mut paths: Vec<Path> = found.take(MOST).collect();
     fill_shared(&mut paths);
     paths
@@ -49,20 +49,17 @@ pub fn left_out(machine: &Machine, paths: usize) -> usize {
 
 /// The path to one target, without what it shares, for a reader on a NUMA node. `None`: on the node that most of the path's
 /// devices are on, which is where the work belongs.
-pub(super) fn one(
-    machine: &Machine,
-    published: Published<'_>,
-    target: &Target,
-    reader_node: Option<u32>,
-) -> Option<Path> {
-    let mut builder = Builder::new(machine, published, reader_node);
+pub(super) fn one(known: Catalogued<'_>, target: &Target, reader_node: Option<u32>) -> Option<Path> {
+    let machine = known.machine;
+    let mut builder = Builder::new(known, reader_node);
     let name = builder.target(target)?;
     // The node that the data comes from is known only once the path is built.
     if let Some(home) = builder.home().filter(|_| reader_node.is_none() && climb::has_places(machine)) {
-        builder = Builder::new(machine, published, Some(home));
+        builder = Builder::new(known, Some(home));
         builder.target(target)?;
     }
-    Some(Path { target: name, asked: target.clone(), hops: builder.into_hops() })
+    let hops = builder.graph.into_hops(machine.cpus.memory.clone());
+    Some(Path { target: name, asked: target.clone(), hops })
 }
 
 impl Builder<'_> {
@@ -134,8 +131,8 @@ impl Builder<'_> {
                 (None, Some(kind)) => (String::new(), kind),
                 (None, None) => ("without driver".to_owned(), "function"),
             };
-            let hop =
-                self.controller_hop(HopKind::Controller, address.to_string(), called, Some(address), false);
+            let key = address.to_string();
+            let hop = self.controller_hop(HopSpec::Controller, key, called, Some(address), false);
             if let Some(node) = self.chain(APPLICATION, [hop]) {
                 self.climb(node, address);
             }
@@ -178,8 +175,12 @@ fn targets(machine: &Machine) -> Vec<Target> {
         .filter(|(_, mount)| holds_data(mount) && !is_image_type(&mount.fstype))
         .filter(|(_, mount)| seen.insert(identity(mount)))
         .map(|(index, mount)| Target::Mount { index, path: mount.point.clone() });
-    blocks
-        .chain(mounts)
+    let named = blocks.chain(mounts);
+    // A machine that answers itself has a disk, mount or interface for all that is of interest.
+    if machine.captured.is_none() {
+        return named.collect();
+    }
+    named
         .chain(endpoint::lone(machine).into_iter().map(Target::Pci))
         .chain(endpoint::lone_usb(machine))
         .chain(endpoint::lone_nics(machine))
@@ -232,10 +233,10 @@ const MOST_LAYERS: usize = 64;
 /// A path that is being built.
 pub(super) struct Builder<'m> {
     pub(super) machine: &'m Machine,
-    pub(super) published: Published<'m>,
+    known: Catalogued<'m>,
     /// The NUMA node of the processors that read.
     reader: Option<u32>,
-    graph: Graph,
+    pub(super) graph: Graph,
     /// The NUMA nodes of the functions that data comes from, each as often as it is met.
     nodes: Vec<u32>,
     /// Block devices that are still to be put in: below which hop, which, and the fraction that each gets.
@@ -243,66 +244,27 @@ pub(super) struct Builder<'m> {
 }
 
 impl<'m> Builder<'m> {
-    pub(super) fn new(machine: &'m Machine, published: Published<'m>, reader: Option<u32>) -> Self {
-        Self { machine, published, reader, graph: Graph::new(), nodes: Vec::new(), pending: Vec::new() }
+    fn new(known: Catalogued<'m>, reader: Option<u32>) -> Self {
+        let (machine, graph) = (known.machine, Graph::new());
+        Self { machine, known, reader, graph, nodes: Vec::new(), pending: Vec::new() }
     }
 
     /// Puts a hop below `above`, which hands `fraction` of its traffic to it. `Some` when what lies below it is still
     /// to be put in.
-    pub(super) fn add(
-        &mut self,
-        above: Node,
-        id: HopId,
-        name: String,
-        spec: HopSpec,
-        fraction: Traffic,
-    ) -> Option<Node> {
-        match self.graph.join(above, name, id, spec, fraction) {
-            Joined::New(node) => Some(node),
-            Joined::Known(_) | Joined::Cycle => None,
-        }
-    }
-
-    /// Like [`Builder::add`]; to the name of a hop that is there already, `more` is added.
-    pub(super) fn add_or_extend(
-        &mut self,
-        above: Node,
-        id: HopId,
-        (name, more): (String, &str),
-        spec: HopSpec,
-        fraction: Traffic,
-    ) -> Option<Node> {
-        match self.graph.join(above, name, id, spec, fraction) {
-            Joined::New(node) => Some(node),
-            Joined::Known(node) => {
-                self.graph.extend_name(node, more);
-                None
-            }
-            Joined::Cycle => None,
-        }
+    pub(super) fn add(&mut self, above: Node, hop: NewHop, fraction: Traffic) -> Option<Node> {
+        self.graph.join(above, hop, fraction).new_node()
     }
 
     /// Puts a chain of hops below `above`, each carrying all of what the one before does. `Some` with the last of
     /// them when it is new.
-    pub(super) fn chain(
-        &mut self,
-        above: Node,
-        hops: impl IntoIterator<Item = (HopId, String, HopSpec)>,
-    ) -> Option<Node> {
-        hops.into_iter()
-            .try_fold(above, |above, (id, name, spec)| self.add(above, id, name, spec, Traffic::ONE))
+    pub(super) fn chain(&mut self, above: Node, hops: impl IntoIterator<Item = NewHop>) -> Option<Node> {
+        hops.into_iter().try_fold(above, |above, hop| self.add(above, hop, Traffic::ONE))
     }
 
     /// Puts the way from a PCI function to memory below `above`.
     pub(super) fn climb(&mut self, above: Node, address: PciAddress) {
         self.nodes.extend(climb::node(self.machine, address));
-        let steps = climb::steps(self.machine, self.published, address, self.reader);
-        self.chain(above, steps.into_iter().map(|step| (step.id, step.name, step.spec)));
-    }
-
-    /// Says what the fractions of a hop's branches mean.
-    pub(super) fn set_spread(&mut self, node: Node, spread: Spread) {
-        self.graph.set_spread(node, spread);
+        self.chain(above, climb::steps(self.known, address, self.reader));
     }
 
     /// Puts a block device below `above`, later.
@@ -322,65 +284,68 @@ impl<'m> Builder<'m> {
     }
 
     /// The node that most of the data comes from, the lowest of several; `None` when no function says where it is.
-    pub(super) fn home(&self) -> Option<u32> {
+    fn home(&self) -> Option<u32> {
         let count = |node: u32| self.nodes.iter().filter(|other| **other == node).count();
         self.nodes.iter().copied().max_by_key(|node| (count(*node), std::cmp::Reverse(*node)))
     }
-
-    /// The hops, in order.
-    pub(super) fn into_hops(self) -> Vec<Hop> {
-        let memory = self.machine.cpus.memory.clone();
-        self.graph.into_hops(memory)
-    }
 }
 
-/// What is published, as far as a path needs it.
+/// A machine, and what is published of its parts.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Published<'a>(pub(super) &'a Catalog);
-
-pub(super) fn published() -> Published<'static> {
-    Published(catalog())
+pub(crate) struct Catalogued<'m> {
+    pub(super) machine: &'m Machine,
+    pub(super) catalog: &'m Catalog,
 }
 
-impl<'a> Published<'a> {
+impl<'m> Catalogued<'m> {
+    pub(crate) fn of(machine: &'m Machine) -> Self {
+        Self { machine, catalog: catalog() }
+    }
+
     /// The chipset that a function belongs to, when it is one that gives its chipset away.
-    pub(super) fn chipset(self, machine: &Machine, address: PciAddress) -> Option<&'a Chipset> {
-        match id(machine, address) {
-            Some(PciId { vendor, device }) => self.0.chipset_by_id(vendor, device),
-            None => self.0.chipset_by_name(name(machine, address)?),
+    pub(super) fn chipset_at(self, address: PciAddress) -> Option<&'m Chipset> {
+        match self.id(address) {
+            Some(PciId { vendor, device }) => self.catalog.chipset_by_id(vendor, device),
+            None => self.catalog.chipset_by_name(self.name(address)?),
         }
     }
 
+    /// The chipset of the machine, by the PCI id or name of one of its functions.
+    pub(crate) fn chipset(self) -> Option<&'m Chipset> {
+        self.machine.pci.keys().find_map(|address| self.chipset_at(*address))
+    }
+
     /// The switch that a port belongs to.
-    pub(super) fn switch(self, machine: &Machine, address: PciAddress) -> Option<&'a Switch> {
-        match id(machine, address) {
-            Some(PciId { vendor, device }) => self.0.switch_by_id(vendor, device),
-            None => self.0.switch_by_name(name(machine, address)?),
+    pub(super) fn switch_at(self, address: PciAddress) -> Option<&'m Switch> {
+        match self.id(address) {
+            Some(PciId { vendor, device }) => self.catalog.switch_by_id(vendor, device),
+            None => self.catalog.switch_by_name(self.name(address)?),
         }
     }
 
     /// The board of the machine, or the server, which is known by its product name.
-    pub(super) fn board(self, machine: &Machine) -> Option<&'a Board> {
-        let dmi = &machine.dmi;
+    pub(crate) fn board(self) -> Option<&'m Board> {
+        let dmi = &self.machine.dmi;
         let vendor = dmi.board_vendor.value().or(dmi.system_vendor.value())?;
         let name = |name: Option<&'_ String>| name.cloned().unwrap_or_default();
-        self.0.board(vendor, &name(dmi.board.value()), &name(dmi.product.value()))
+        self.catalog.board(vendor, &name(dmi.board.value()), &name(dmi.product.value()))
     }
 
     /// The platform of the processors.
-    pub(super) fn processor(self, machine: &Machine) -> Option<&'a Processor> {
-        let (family, model, _) = machine.cpus.signature.get()?;
-        self.0.processor(family, model, machine.cpus.model.value().map_or("", String::as_str))
+    pub(crate) fn processor(self) -> Option<&'m Processor> {
+        let cpus = &self.machine.cpus;
+        let (family, model, _) = cpus.signature.get()?;
+        self.catalog.processor(family, model, cpus.model.value().map_or("", String::as_str))
     }
-}
 
-/// What a text without numbers calls a function.
-fn name(machine: &Machine, address: PciAddress) -> Option<&str> {
-    machine.pci.get(&address)?.name.value().map(String::as_str)
-}
+    /// What a text without numbers calls a function.
+    fn name(self, address: PciAddress) -> Option<&'m str> {
+        self.machine.pci.get(&address)?.name.value().map(String::as_str)
+    }
 
-fn id(machine: &Machine, address: PciAddress) -> Option<PciId> {
-    machine.pci.get(&address)?.id.get()
+    fn id(self, address: PciAddress) -> Option<PciId> {
+        self.machine.pci.get(&address)?.id.get()
+    }
 }
 
 /// Notes at every hop of every path the other targets whose data crosses it too.
@@ -403,22 +368,19 @@ fn fill_shared(paths: &mut [Path]) {
         for hop in &mut path.hops {
             let others = crossing.get(&hop.id).into_iter().flatten().copied();
             let rivals: BTreeSet<usize> = others.filter(|other| is_rival(&layers, at, *other)).collect();
-            let lowest = rivals.iter().filter(|rival| !stands_on_one_of(&layers, **rival, &rivals));
-            hop.shared_with = lowest.filter_map(|rival| targets.get(*rival).cloned()).take(most).collect();
+            let lowest = rivals.iter().filter(|rival| layers[**rival].lower.is_disjoint(&rivals));
+            hop.shared_with = lowest.map(|rival| targets[*rival].clone()).take(most).collect();
         }
     }
 }
 
-/// For each path, the paths to the same target and those whose target is one of its layers.
-type Layers = Vec<Below>;
-
-#[derive(Debug, Default)]
+/// The paths to the target of one, and those whose target is one of its layers.
 struct Below {
     same: BTreeSet<usize>,
     lower: BTreeSet<usize>,
 }
 
-fn layers(paths: &[Path]) -> Layers {
+fn layers(paths: &[Path]) -> Vec<Below> {
     let mut heads: BTreeMap<&HopId, BTreeSet<usize>> = BTreeMap::new();
     for (at, path) in paths.iter().enumerate() {
         // The hop right below the application stands for the target itself.
@@ -434,15 +396,10 @@ fn layers(paths: &[Path]) -> Layers {
     paths.iter().map(below).collect()
 }
 
-fn is_rival(layers: &Layers, path: usize, other: usize) -> bool {
-    let stands_on =
-        |upper: usize, lower: usize| layers.get(upper).is_some_and(|it| it.lower.contains(&lower));
-    let is_same = layers.get(path).is_some_and(|it| it.same.contains(&other));
-    path != other && !is_same && !stands_on(path, other) && !stands_on(other, path)
-}
-
-fn stands_on_one_of(layers: &Layers, target: usize, others: &BTreeSet<usize>) -> bool {
-    layers.get(target).is_some_and(|below| !below.lower.is_disjoint(others))
+fn is_rival(layers: &[Below], path: usize, other: usize) -> bool {
+    let stands_on = |upper: usize, lower: usize| layers[upper].lower.contains(&lower);
+    let is_same = path == other || layers[path].same.contains(&other);
+    !is_same && !stands_on(path, other) && !stands_on(other, path)
 }
 
 fn is_shareable(hop: &Hop) -> bool {

@@ -5,10 +5,11 @@ use std::fmt;
 use std::iter;
 use std::str::FromStr;
 
-use super::climb;
+use super::{climb, of_word};
 use narrows_machine::Machine;
 use narrows_machine::block::{BlockDevice, BlockKind, Transport};
 use narrows_machine::pci::{self, PciAddress, PciDevice, PortType};
+use serde::{Deserialize, Serialize};
 
 /// What is to hold of each drive.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -24,7 +25,8 @@ pub enum Choice {
 }
 
 /// The kinds of drive that people tell apart.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum DriveKind {
     /// NVMe, on PCI Express or over a network.
     Nvme,
@@ -43,16 +45,6 @@ pub enum DriveKind {
 }
 
 impl DriveKind {
-    const ALL: [(&'static str, Self); 7] = [
-        ("nvme", Self::Nvme),
-        ("sata", Self::Sata),
-        ("sas", Self::Sas),
-        ("usb", Self::Usb),
-        ("virtio", Self::Virtio),
-        ("ssd", Self::Ssd),
-        ("hdd", Self::Hdd),
-    ];
-
     /// Whether a drive is of this kind; `None` where that is not known.
     fn is(self, drive: &BlockDevice) -> Option<bool> {
         let transport = &drive.transport;
@@ -73,8 +65,7 @@ impl DriveKind {
 
 impl fmt::Display for DriveKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let word = Self::ALL.iter().find(|(_, kind)| kind == self).map_or("", |(word, _)| word);
-        f.write_str(word)
+        self.serialize(f)
     }
 }
 
@@ -83,9 +74,8 @@ impl FromStr for Choice {
 
     /// Reads `nvme`, `node0`, `switch:0000:02:00.0` or `switch:SLOT`.
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let kind = DriveKind::ALL.iter().find(|(word, _)| *word == text);
-        if let Some((_, kind)) = kind {
-            return Ok(Self::Kind(*kind));
+        if let Some(kind) = of_word(text) {
+            return Ok(Self::Kind(kind));
         }
         if let Some(Ok(node)) = text.strip_prefix("node").map(str::parse) {
             return Ok(Self::Node(node));
@@ -93,8 +83,8 @@ impl FromStr for Choice {
         match text.strip_prefix("switch:").filter(|name| !name.is_empty()) {
             Some(name) => Ok(name.parse().map_or_else(|_| Self::Slot(name.to_owned()), Self::Switch)),
             None => Err(format!(
-                "`{text}` is none of {}, nodeN, switch:ADDRESS and switch:SLOT",
-                DriveKind::ALL.map(|(word, _)| word).join(", ")
+                "`{text}` is none of nvme, sata, sas, usb, virtio, ssd, hdd, nodeN, switch:ADDRESS and \
+                 switch:SLOT"
             )),
         }
     }
@@ -153,13 +143,12 @@ impl Choice {
             Self::Switch(_) | Self::Slot(_) => {
                 let all: Vec<&PciDevice> = machine.pci.values().collect();
                 let upstream = switches_of(machine, &all);
-                let is_there = upstream.iter().any(|upstream| {
-                    let below = machine.pci.keys().map(|address| climb::ancestry(machine, *address));
-                    below.into_iter().any(|chain| {
-                        chain.iter().any(|device| device.address == upstream.address)
-                            && self.names(machine, &chain, upstream)
-                    })
-                });
+                let chains = || machine.pci.keys().map(|address| climb::ancestry(machine, *address));
+                let is_named = |upstream: &PciDevice, chain: &[&PciDevice]| {
+                    chain.iter().any(|device| device.address == upstream.address)
+                        && self.names(machine, chain, upstream)
+                };
+                let is_there = upstream.iter().any(|it| chains().any(|chain| is_named(it, &chain)));
                 let names: Vec<String> =
                     upstream.iter().map(|upstream| format!("switch:{}", upstream.address)).collect();
                 (!is_there).then(|| choices("PCIe switches", &names))

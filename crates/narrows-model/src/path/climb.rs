@@ -1,21 +1,14 @@
 //! From a PCI function up to main memory: its link, the switches and their links, the root port, the chipset, the
 //! socket.
 
-use super::build::Published;
-use super::{HopId, HopKind, HopSpec, SocketHop, UplinkHop, link};
+use super::build::Catalogued;
+use super::graph::NewHop;
+use super::{HopSpec, SocketHop, UplinkHop, link};
 use narrows_machine::Machine;
 use narrows_machine::pci::{self, PciAddress, PciDevice, PortType};
 
 /// More bridges in a row than any machine has (256 buses for a domain): the end of a climb in circles.
 const MOST_BRIDGES: usize = 256;
-
-/// One hop on the way up.
-#[derive(Debug, Clone)]
-pub(super) struct ClimbStep {
-    pub(super) id: HopId,
-    pub(super) name: String,
-    pub(super) spec: HopSpec,
-}
 
 /// The function at `address` and the bridges above it, up to the one on the root bus.
 pub(super) fn ancestry(machine: &Machine, address: PciAddress) -> Vec<&PciDevice> {
@@ -34,12 +27,8 @@ pub(super) fn ancestry(machine: &Machine, address: PciAddress) -> Vec<&PciDevice
 
 /// The hops from a function to memory, in the order that read data takes. `reader` is the NUMA node of the processors
 /// that read.
-pub(super) fn steps(
-    machine: &Machine,
-    published: Published<'_>,
-    address: PciAddress,
-    reader: Option<u32>,
-) -> Vec<ClimbStep> {
+pub(super) fn steps(known: Catalogued<'_>, address: PciAddress, reader: Option<u32>) -> Vec<NewHop> {
+    let machine = known.machine;
     let chain = ancestry(machine, address);
     let mut steps = Vec::new();
     let role = |device: &PciDevice| pci::role(&machine.pci, device.address);
@@ -48,52 +37,46 @@ pub(super) fn steps(
     for (at, device) in chain.iter().enumerate() {
         let is_switch = at > 0 && role(device) == Some(PortType::UpstreamPort);
         // A chipset of which nothing behind it is known is still a chipset.
-        if is_switch || at == 0 && device.is_bridge() && published.chipset(machine, device.address).is_some()
-        {
-            steps.push(switch(machine, published, device.address));
+        if is_switch || at == 0 && device.is_bridge() && known.chipset_at(device.address).is_some() {
+            steps.push(switch(known, device.address));
         }
         let port = chain.get(at + 1).copied();
         if !leads_down(device) && port.is_none_or(leads_down) {
-            steps.extend(link::step(machine, published, device, port));
+            steps.extend(link::step(known, device, port));
         } else if at == 0 && leads_down(device) {
             // A port that was asked about by itself shows its own end of the link below it.
-            steps.extend(link::step(machine, published, device, None));
+            steps.extend(link::step(known, device, None));
         }
     }
     if let Some(root) = chain.last() {
-        steps.extend(chipset_uplink(machine, published, root.address).map(|hop| ClimbStep {
-            id: HopId::new(HopKind::Chipset, hop.address),
-            name: hop.name.clone(),
-            spec: HopSpec::Chipset(hop),
-        }));
+        let uplink = chipset_uplink(known, root.address);
+        steps.extend(uplink.map(|hop| NewHop::new(hop.address, hop.name.clone(), HopSpec::Chipset(hop))));
     }
-    steps.extend(socket(machine, published, node(machine, address), reader));
+    steps.extend(socket(known, node(machine, address), reader));
     steps
 }
 
 /// A switch, named by its upstream port; a chipset that is built as one is shown as the chipset.
-fn switch(machine: &Machine, published: Published<'_>, upstream: PciAddress) -> ClimbStep {
-    let chipset = published.chipset(machine, upstream).cloned();
+fn switch(known: Catalogued<'_>, upstream: PciAddress) -> NewHop {
+    let machine = known.machine;
+    let chipset = known.chipset_at(upstream).cloned();
     let name = match &chipset {
         Some(chipset) => format!("{} chipset at {upstream}", chipset.name),
         None => {
             let id = machine.pci.get(&upstream).and_then(|device| device.id.value());
             let id = id.map_or_else(|| "PCIe".to_owned(), ToString::to_string);
-            let part = published.switch(machine, upstream).map_or(id, |switch| switch.name.clone());
+            let part = known.switch_at(upstream).map_or(id, |switch| switch.name.clone());
             format!("{part} switch at {upstream}")
         }
     };
-    let is_chipset = chipset.is_some();
+    let spec = if chipset.is_some() { HopSpec::Chipset } else { HopSpec::Switch };
     let hop = UplinkHop {
         name: name.clone(),
         address: upstream,
         chipset,
         behind: chipset_movers(machine, |chain| chain.iter().any(|device| device.address == upstream)),
     };
-    match is_chipset {
-        true => ClimbStep { id: HopId::new(HopKind::Chipset, upstream), name, spec: HopSpec::Chipset(hop) },
-        false => ClimbStep { id: HopId::new(HopKind::Switch, upstream), name, spec: HopSpec::Switch(hop) },
-    }
+    NewHop::new(upstream, name, spec(hop))
 }
 
 /// The NUMA node of a function, or that of the nearest bridge above it that the firmware gives one.
@@ -108,13 +91,9 @@ pub(super) fn has_places(machine: &Machine) -> bool {
 
 /// The way from the device's node to that of the reader. Data that stays on its node has this hop too, with distance
 /// 10 (ACPI specification, System Locality Distance Information Table), so that a person sees where it is.
-fn socket(
-    machine: &Machine,
-    published: Published<'_>,
-    device: Option<u32>,
-    reader: Option<u32>,
-) -> Option<ClimbStep> {
+fn socket(known: Catalogued<'_>, device: Option<u32>, reader: Option<u32>) -> Option<NewHop> {
     const LOCAL: u32 = 10;
+    let machine = known.machine;
     let (device_node, reader_node) = (device?, reader?);
     if !has_places(machine) {
         return None;
@@ -130,10 +109,9 @@ fn socket(
     };
     // Firmware without distances: Linux takes 20 for remote (`include/linux/topology.h`, REMOTE_DISTANCE).
     let distance = listed.unwrap_or(if is_local { LOCAL } else { 2 * LOCAL });
-    let hop =
-        SocketHop { device_node, reader_node, distance, platform: published.processor(machine).cloned() };
-    let id = HopId::new(HopKind::Socket, format_args!("{device_node}-{reader_node}"));
-    Some(ClimbStep { id, name, spec: HopSpec::Socket(Box::new(hop)) })
+    let hop = SocketHop { device_node, reader_node, distance, platform: known.processor().cloned() };
+    let key = format!("{device_node}-{reader_node}");
+    Some(NewHop::new(key, name, HopSpec::Socket(Box::new(hop))))
 }
 
 // Is a function behind the chipset?
@@ -152,11 +130,12 @@ const FIRST_OF_CHIPSET: u8 = 0x10;
 
 /// The chipset's uplink, when the function `root` on a root bus hangs on a chipset that is known. A virtual machine has
 /// none: its bridge imitates one (QEMU's `q35` an ICH9, `pc` a PIIX3), and nothing goes through what is not there.
-fn chipset_uplink(machine: &Machine, published: Published<'_>, root: PciAddress) -> Option<UplinkHop> {
+fn chipset_uplink(known: Catalogued<'_>, root: PciAddress) -> Option<UplinkHop> {
+    let machine = known.machine;
     if machine.cpus.hypervisor.value().is_some() {
         return None;
     }
-    let chipset = published.chipset(machine, LPC)?;
+    let chipset = known.chipset_at(LPC)?;
     is_behind(machine, root).then(|| UplinkHop {
         name: format!("{} chipset, {}", chipset.name, chipset.uplink),
         address: LPC,

@@ -1,9 +1,9 @@
 //! Disks: their queue, the medium, and what carries the data from it to the bus.
 
 use super::build::Builder;
-use super::graph::{Node, Spread};
+use super::graph::{Joined, NewHop, Node, Spread};
 use super::hop::is_virtual_disk;
-use super::{ControllerHop, DeviceHop, Flash, HopId, HopKind, HopSpec, QueueHop, Traffic};
+use super::{ControllerHop, DeviceHop, Flash, HopSpec, Traffic};
 use narrows_base::catalog;
 use narrows_base::fact::Fact;
 use narrows_base::units::BitsPerSec;
@@ -54,7 +54,7 @@ impl Builder<'_> {
             flash: flash(disk),
             synthetic: synthetic.map(str::to_owned),
         };
-        self.chain(queue, [(HopId::new(HopKind::Device, &disk.name), name, HopSpec::Device(hop))])
+        self.chain(queue, [NewHop::new(&disk.name, name, HopSpec::Device(hop))])
     }
 
     /// The kernel takes a SCSI disk that does not say otherwise for one that turns (`drivers/scsi/sd.c`), and USB
@@ -78,16 +78,14 @@ impl Builder<'_> {
         fraction: Traffic,
         through: Option<&str>,
     ) -> Option<Node> {
-        let spec = QueueHop { block: disk.name.clone(), queue: disk.queue.clone() };
-        let name = format!("queue of {}", disk.name);
         let through = through.map(|partition| format!(", partition {partition}")).unwrap_or_default();
-        self.add_or_extend(
-            above,
-            HopId::new(HopKind::BlockQueue, &disk.name),
-            (name + &through, &through),
-            HopSpec::BlockQueue(Box::new(spec)),
-            fraction,
-        )
+        let name = format!("queue of {}{through}", disk.name);
+        let hop = NewHop::new(&disk.name, name, HopSpec::BlockQueue(disk.name.clone()));
+        let joined = self.graph.join(above, hop, fraction);
+        if let Joined::Known(node) = joined {
+            self.graph.extend_name(node, &through);
+        }
+        joined.new_node()
     }
 
     /// The medium, and what carries its data to the bus and on to memory.
@@ -108,7 +106,7 @@ impl Builder<'_> {
         };
         let Some(above) = above else { return };
         // The kernel may send everything through one of them (`iopolicy`).
-        self.set_spread(above, Spread::Either);
+        self.graph.set_spread(above, Spread::Either);
         for path in paths {
             match &path.transport {
                 Transport::NvmeFabric(fabric) => self.fabric(above, fabric),
@@ -125,8 +123,7 @@ impl Builder<'_> {
             device.product.get().map_or_else(|| block.clone(), |product| format!("{product} ({block})"));
         let medium =
             DeviceHop { block: block.clone(), model: device.product.clone(), ..DeviceHop::default() };
-        let hop = (HopId::new(HopKind::Device, &block), name, HopSpec::Device(medium));
-        if let Some(node) = self.chain(above, [hop]) {
+        if let Some(node) = self.chain(above, [NewHop::new(&block, name, HopSpec::Device(medium))]) {
             self.carrier(node, &block, &Transport::Usb(usb));
         }
         format!("USB device {block}")
@@ -156,54 +153,48 @@ impl Builder<'_> {
         }
     }
 
-    fn controller_of(&self, block: &str, transport: &Transport) -> Option<(HopId, String, HopSpec)> {
+    fn controller_of(&self, block: &str, transport: &Transport) -> Option<NewHop> {
         let address = transport.function();
-        let place = address.map_or_else(|| block.to_owned(), |address| address.to_string());
-        let driver = || {
+        let driver_or = |usual: &str| {
             let function = address.and_then(|address| self.machine.pci.get(&address));
-            function.and_then(|function| function.driver.get())
+            function.and_then(|function| function.driver.get()).unwrap_or_else(|| usual.to_owned())
         };
-        let (kind, id, name, text) = match transport {
+        let called = match transport {
             Transport::None | Transport::NvmeFabric(_) | Transport::Iscsi(_) => return None,
-            Transport::NvmePci { controller, .. } => {
-                (HopKind::Controller, controller.clone(), controller.clone(), "NVMe controller")
-            }
-            Transport::Sata(_) => {
-                (HopKind::Hba, place, driver().unwrap_or_else(|| "ahci".to_owned()), "SATA controller")
-            }
+            Transport::NvmePci { controller, .. } => (controller.clone(), "NVMe controller"),
+            Transport::Sata(_) => (driver_or("ahci"), "SATA controller"),
             Transport::Sas(sas) => {
-                let name = sas.driver.get().or_else(driver).unwrap_or_else(|| "SCSI".to_owned());
                 let text = if sas.hidden { "RAID controller" } else { "storage adapter" };
-                (HopKind::Hba, place, name, text)
+                (sas.driver.get().unwrap_or_else(|| driver_or("SCSI")), text)
             }
             Transport::Usb(usb) => {
                 // Only xHCI carries such rates; slower ones every kind does, each with a driver of its own.
                 let is_xhci = usb.speed.value().is_some_and(|speed| speed.get() >= 5e9);
-                let name = driver().or_else(|| is_xhci.then(|| "xhci_hcd".to_owned()));
-                (HopKind::Controller, place, name.unwrap_or_default(), "USB controller")
+                (driver_or(if is_xhci { "xhci_hcd" } else { "" }), "USB controller")
             }
-            Transport::Virtio { flavour, .. } => (HopKind::Controller, place, flavour.clone(), "adapter"),
-            Transport::Mmc { .. } => (
-                HopKind::Controller,
-                place,
-                driver().unwrap_or_else(|| "mmc".to_owned()),
-                "SD/MMC controller",
-            ),
-            Transport::Other { name, .. } => (HopKind::Controller, place, name.clone(), "controller"),
+            Transport::Virtio { flavour, .. } => (flavour.clone(), "adapter"),
+            Transport::Mmc { .. } => (driver_or("mmc"), "SD/MMC controller"),
+            Transport::Other { name, .. } => (name.clone(), "controller"),
         };
+        let key = match transport {
+            Transport::NvmePci { controller, .. } => controller.clone(),
+            _ => address.map_or_else(|| block.to_owned(), |address| address.to_string()),
+        };
+        let is_adapter = matches!(transport, Transport::Sata(_) | Transport::Sas(_));
+        let spec = if is_adapter { HopSpec::Hba } else { HopSpec::Controller };
         let is_virtual = matches!(transport, Transport::Virtio { .. });
-        Some(self.controller_hop(kind, id, (name, text), address, is_virtual))
+        Some(self.controller_hop(spec, key, called, address, is_virtual))
     }
 
     /// A controller or adapter at a PCI function, if it has one.
     pub(super) fn controller_hop(
         &self,
-        kind: HopKind,
-        id: String,
+        spec: fn(ControllerHop) -> HopSpec,
+        key: String,
         (name, text): (String, &str),
         address: Option<PciAddress>,
         is_virtual: bool,
-    ) -> (HopId, String, HopSpec) {
+    ) -> NewHop {
         let function = address.and_then(|address| self.machine.pci.get(&address));
         let hop = ControllerHop {
             name: name.clone(),
@@ -217,9 +208,8 @@ impl Builder<'_> {
             .filter(|address| !address.is_unnamed())
             .map(|address| format!(" at {address}"))
             .unwrap_or_default();
-        let spec = if kind == HopKind::Hba { HopSpec::Hba(hop) } else { HopSpec::Controller(hop) };
         let name = if name.is_empty() { text.to_owned() } else { format!("{text} {name}") };
-        (HopId::new(kind, id), name + &at, spec)
+        NewHop::new(key, name + &at, spec(hop))
     }
 }
 
@@ -245,19 +235,19 @@ fn flash(disk: &BlockDevice) -> Option<Flash> {
     }
 }
 
-fn sata_link(block: &str, sata: &Sata) -> (HopId, String, HopSpec) {
+fn sata_link(block: &str, sata: &Sata) -> NewHop {
     let port = if sata.port.is_empty() { block } else { &sata.port };
-    let speed = sata.speed.value().map(|speed| format!(" at {speed}")).unwrap_or_default();
-    (HopId::new(HopKind::Sata, port), format!("SATA link {port}{speed}"), HopSpec::Sata(sata.clone()))
+    let name = format!("SATA link {port}{}", lanes(sata.speed.get().as_slice()));
+    NewHop::new(port, name, HopSpec::Sata(sata.clone()))
 }
 
-fn sas_link(block: &str, sas: &Sas) -> (HopId, String, HopSpec) {
+fn sas_link(block: &str, sas: &Sas) -> NewHop {
     let name = format!("SAS port of {block}{}", lanes(&sas.phy_speeds));
-    (HopId::new(HopKind::Sas, block), name, HopSpec::Sas(sas.clone()))
+    NewHop::new(block, name, HopSpec::Sas(sas.clone()))
 }
 
 /// The port of the adapter that everything behind an expander shares.
-fn expander(sas: &Sas) -> Option<(HopId, String, HopSpec)> {
+fn expander(sas: &Sas) -> Option<NewHop> {
     let expander = sas.expander.as_ref()?;
     let name = format!("SAS port to {expander}{}", lanes(&sas.uplink_phy_speeds));
     let port = Sas {
@@ -266,7 +256,7 @@ fn expander(sas: &Sas) -> Option<(HopId, String, HopSpec)> {
         expander: None,
         ..sas.clone()
     };
-    Some((HopId::new(HopKind::Sas, expander), name, HopSpec::Sas(port)))
+    Some(NewHop::new(expander, name, HopSpec::Sas(port)))
 }
 
 fn lanes(phys: &[BitsPerSec]) -> String {
@@ -277,8 +267,8 @@ fn lanes(phys: &[BitsPerSec]) -> String {
     }
 }
 
-fn usb_link(block: &str, usb: &Usb) -> (HopId, String, HopSpec) {
+fn usb_link(block: &str, usb: &Usb) -> NewHop {
     let device = if usb.device.is_empty() { block } else { &usb.device };
-    let speed = usb.speed.value().map(|speed| format!(" at {speed}")).unwrap_or_default();
-    (HopId::new(HopKind::Usb, device), format!("USB connection {device}{speed}"), HopSpec::Usb(usb.clone()))
+    let name = format!("USB connection {device}{}", lanes(usb.speed.get().as_slice()));
+    NewHop::new(device, name, HopSpec::Usb(usb.clone()))
 }

@@ -23,9 +23,6 @@ const FAST: f64 = 10e9;
 /// that no known disk hangs on, and what a log of the kernel speaks of. A network card whose interface is named is shown
 /// too, unless it is slow and its link is at its best, or a path to a server goes over it already.
 pub(super) fn lone(machine: &Machine) -> Vec<PciAddress> {
-    if machine.captured.is_none() {
-        return Vec::new();
-    }
     let has_disks = machine.block.values().any(|device| device.transport.function().is_some());
     let used = used(machine);
     let bridges: BTreeSet<PciAddress> = machine.pci.values().filter_map(|device| device.parent).collect();
@@ -56,9 +53,6 @@ fn lowest_bridges(machine: &Machine, above: &BTreeSet<PciAddress>) -> Vec<PciAdd
 
 /// USB devices that store data and are no known disk.
 pub(super) fn lone_usb(machine: &Machine) -> Vec<Target> {
-    if machine.captured.is_none() {
-        return Vec::new();
-    }
     let disks: BTreeSet<&str> = machine
         .block
         .values()
@@ -74,9 +68,6 @@ pub(super) fn lone_usb(machine: &Machine) -> Vec<Target> {
 
 /// Interfaces that no PCI function stands for: those that run below what they can, and all where no text tells of anything else.
 pub(super) fn lone_nics(machine: &Machine) -> Vec<Target> {
-    if machine.captured.is_none() {
-        return Vec::new();
-    }
     let is_alone = machine.block.is_empty() && machine.mounts.is_empty() && machine.pci.is_empty();
     let used = used_interfaces(machine);
     let is_lone = |nic: &&Nic| {
@@ -121,13 +112,10 @@ fn below<'m>(machine: &'m Machine, name: &str) -> Vec<&'m Nic> {
     let mut found: Vec<&Nic> = machine.nics.get(name).into_iter().collect();
     let mut at = 0;
     while let Some(nic) = found.get(at) {
-        let lower: Vec<&Nic> = nic.lower.iter().filter_map(|name| machine.nics.get(name)).collect();
-        found.extend(
-            lower
-                .into_iter()
-                .filter(|nic| found.iter().all(|known| known.name != nic.name))
-                .collect::<Vec<_>>(),
-        );
+        let lower = nic.lower.iter().filter_map(|name| machine.nics.get(name));
+        let is_new = |nic: &&Nic| found.iter().all(|known| known.name != nic.name);
+        let new: Vec<&Nic> = lower.filter(is_new).collect();
+        found.extend(new);
         at += 1;
     }
     found

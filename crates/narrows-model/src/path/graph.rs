@@ -10,8 +10,9 @@
 //! - where all branches of an array have come together again, the list is indented as the array is.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 
-use super::{Hop, HopId, HopKind, HopSpec, Traffic};
+use super::{Hop, HopId, HopSpec, Traffic};
 use narrows_base::fact::Fact;
 use narrows_base::units::Bytes;
 
@@ -21,11 +22,24 @@ pub(super) type Node = usize;
 /// The application, the first node of every graph.
 pub(super) const APPLICATION: Node = 0;
 
+/// A hop that is not in a graph yet.
+#[derive(Debug)]
+pub(super) struct NewHop {
+    pub(super) id: HopId,
+    pub(super) name: String,
+    pub(super) spec: HopSpec,
+}
+
+impl NewHop {
+    /// The hop of this spec, which its kind and `key` tell from all others of a machine.
+    pub(super) fn new(key: impl fmt::Display, name: impl Into<String>, spec: HopSpec) -> Self {
+        Self { id: HopId::new(spec.kind(), key), name: name.into(), spec }
+    }
+}
+
 #[derive(Debug)]
 struct GraphEntry {
-    id: HopId,
-    name: String,
-    spec: HopSpec,
+    hop: NewHop,
     /// The nodes one step away from the application, and the fraction of this node's traffic that goes to each.
     below: Vec<(Node, Traffic)>,
     spread: Spread,
@@ -70,6 +84,13 @@ pub(super) enum Joined {
     Cycle,
 }
 
+impl Joined {
+    /// The hop, when what lies below it is still to be put in.
+    pub(super) fn new_node(self) -> Option<Node> {
+        if let Self::New(node) = self { Some(node) } else { None }
+    }
+}
+
 /// The hops of one path.
 #[derive(Debug)]
 pub(super) struct Graph {
@@ -83,39 +104,28 @@ impl Graph {
     /// A graph with the application alone.
     pub(super) fn new() -> Self {
         let mut graph = Self { entries: Vec::new(), index: BTreeMap::new(), turns: BTreeSet::new() };
-        graph.insert(
-            HopId::new(HopKind::Application, "program"),
-            "application".to_owned(),
-            HopSpec::Application,
-        );
+        graph.insert(NewHop::new("program", "application", HopSpec::Application));
         graph
     }
 
-    fn insert(&mut self, id: HopId, name: String, spec: HopSpec) -> Node {
+    fn insert(&mut self, hop: NewHop) -> Node {
         let node = self.entries.len();
-        self.index.insert(id.clone(), node);
-        self.entries.push(GraphEntry { id, name, spec, below: Vec::new(), spread: Spread::Together });
+        self.index.insert(hop.id.clone(), node);
+        self.entries.push(GraphEntry { hop, below: Vec::new(), spread: Spread::Together });
         node
     }
 
     /// Puts a hop below `above`, which hands `fraction` of its traffic to it. A hop that is there already keeps its
     /// name and gets the traffic in addition.
-    pub(super) fn join(
-        &mut self,
-        above: Node,
-        name: String,
-        id: HopId,
-        spec: HopSpec,
-        fraction: Traffic,
-    ) -> Joined {
-        if let Some(&node) = self.index.get(&id) {
+    pub(super) fn join(&mut self, above: Node, hop: NewHop, fraction: Traffic) -> Joined {
+        if let Some(&node) = self.index.get(&hop.id) {
             if self.leads_to(node, above, None) {
                 return Joined::Cycle;
             }
             self.connect(above, node, fraction);
             return Joined::Known(node);
         }
-        let node = self.insert(id, name, spec);
+        let node = self.insert(hop);
         if let Some(entry) = self.entries.get_mut(above) {
             entry.below.push((node, fraction));
         }
@@ -143,7 +153,7 @@ impl Graph {
     /// Adds to the name of a hop.
     pub(super) fn extend_name(&mut self, node: Node, text: &str) {
         if let Some(entry) = self.entries.get_mut(node) {
-            entry.name.push_str(text);
+            entry.hop.name.push_str(text);
         }
     }
 
@@ -202,32 +212,29 @@ impl Graph {
     /// The hops from the application to main memory, where every branch ends.
     pub(super) fn into_hops(mut self, memory: Fact<Bytes>) -> Vec<Hop> {
         let ends: Vec<Node> = (0..self.entries.len()).filter(|node| self.is_open(*node)).collect();
-        let memory = self.insert(
-            HopId::new(HopKind::Memory, "ram"),
-            "main memory".to_owned(),
-            HopSpec::Memory(memory),
-        );
+        let memory = self.insert(NewHop::new("ram", "main memory", HopSpec::Memory(memory)));
         for end in ends {
             self.connect(end, memory, Traffic::ONE);
         }
         let order = self.order();
         let layout = self.layout(&order, memory);
-        let ids: Vec<HopId> = self.entries.iter().map(|entry| entry.id.clone()).collect();
+        let ids: Vec<HopId> = self.entries.iter().map(|entry| entry.hop.id.clone()).collect();
         let mut entries: Vec<Option<GraphEntry>> = self.entries.into_iter().map(Some).collect();
         order
             .iter()
             .filter_map(|node| {
-                let entry = entries.get_mut(*node)?.take()?;
+                let GraphEntry { hop: NewHop { id, name, spec }, below, .. } =
+                    entries.get_mut(*node)?.take()?;
                 let place = layout.get(*node)?;
                 Some(Hop {
-                    id: entry.id,
-                    name: entry.name,
-                    spec: entry.spec,
+                    id,
+                    name,
+                    spec,
                     traffic: place.traffic,
                     against: place.against,
                     depth: place.depth,
                     above: place.above.and_then(|above| ids.get(above).cloned()),
-                    below: entry.below.iter().filter_map(|(below, _)| ids.get(*below).cloned()).collect(),
+                    below: below.iter().filter_map(|(below, _)| ids.get(*below).cloned()).collect(),
                     shared_with: Vec::new(),
                 })
             })
@@ -302,19 +309,13 @@ impl Graph {
 }
 
 /// What [`Graph::layout`] finds out of a node.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 struct GraphPlace {
     traffic: Traffic,
     against: Traffic,
     depth: usize,
     /// The node above; where branches join, the nearest node that all of them come from (its immediate dominator).
     above: Option<Node>,
-}
-
-impl Default for GraphPlace {
-    fn default() -> Self {
-        Self { traffic: Traffic::NONE, against: Traffic::NONE, depth: 0, above: None }
-    }
 }
 
 /// The nearest node from which both come (Cooper, Harvey, Kennedy: A Simple, Fast Dominance Algorithm, 2001).
@@ -332,17 +333,12 @@ fn meet(places: &[GraphPlace], rank: &[usize], mut a: Node, mut b: Node) -> Node
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::path::HopKind;
     use proptest::prelude::*;
 
     fn put(graph: &mut Graph, above: Node, name: &str, fraction: Traffic) -> Joined {
-        let id = HopId::new(HopKind::Controller, name);
-        graph.join(
-            above,
-            name.to_owned(),
-            id,
-            HopSpec::Controller(crate::path::ControllerHop::default()),
-            fraction,
-        )
+        let spec = HopSpec::Controller(crate::path::ControllerHop::default());
+        graph.join(above, NewHop::new(name, name, spec), fraction)
     }
 
     fn new(joined: Joined) -> Node {

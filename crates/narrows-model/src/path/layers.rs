@@ -1,6 +1,6 @@
 //! The layers of a path at which load can be run, from the media up: devices, arrays, mappings, caches, file systems.
 
-use super::{Hop, HopId, HopKind, HopSpec, Path, Target};
+use super::{Hop, HopId, HopSpec, Path, Target};
 use narrows_machine::Machine;
 use narrows_machine::block::BlockKind;
 
@@ -31,24 +31,12 @@ pub struct Layer {
 /// networks) are none.
 pub fn layers(machine: &Machine, path: &Path) -> Vec<Layer> {
     let mut stack = Stack { machine, path, layers: Vec::new() };
-    let is_top = |hop: &&Hop| is_layer(hop) && stack.parent(hop).is_none();
+    let is_top = |hop: &&Hop| hop.kind().is_layer() && stack.parent(hop).is_none();
     let tops: Vec<&Hop> = path.hops.iter().filter(is_top).collect();
     for hop in tops {
         stack.put(hop, path.hops.len());
     }
     stack.layers
-}
-
-const fn is_layer(hop: &Hop) -> bool {
-    matches!(
-        hop.kind(),
-        HopKind::Device
-            | HopKind::Raid
-            | HopKind::Crypt
-            | HopKind::Cache
-            | HopKind::LogicalVolume
-            | HopKind::Filesystem
-    )
 }
 
 struct Stack<'a> {
@@ -63,7 +51,7 @@ impl<'a> Stack<'a> {
         let mut at = hop.above.as_ref();
         for _ in 0..self.path.hops.len() {
             let above = self.path.hop(at?)?;
-            if is_layer(above) {
+            if above.kind().is_layer() {
                 return Some(above);
             }
             at = above.above.as_ref();
@@ -77,12 +65,9 @@ impl<'a> Stack<'a> {
             return Some(place);
         }
         let depth = depth.checked_sub(1)?;
-        let children: Vec<&Hop> = self
-            .path
-            .hops
-            .iter()
-            .filter(|other| is_layer(other) && self.parent(other).is_some_and(|parent| parent.id == hop.id))
-            .collect();
+        let layers = self.path.hops.iter().filter(|other| other.kind().is_layer());
+        let is_child = |other: &&Hop| self.parent(other).is_some_and(|parent| parent.id == hop.id);
+        let children: Vec<&Hop> = layers.filter(is_child).collect();
         let below = children.into_iter().filter_map(|child| self.put(child, depth)).collect();
         let (entry, name) = (self.entry(hop)?, hop.name.clone());
         self.layers.push(Layer { hop: hop.id.clone(), name, entry, below });

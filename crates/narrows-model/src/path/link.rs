@@ -1,8 +1,9 @@
 //! A PCIe link with both its ends, whether its numbers mean anything, and what its device end is.
 
-use super::build::Published;
-use super::climb::{ClimbStep, ancestry};
-use super::{HopId, HopKind, HopSpec, LinkHop, LinkPort, slot};
+use super::build::Catalogued;
+use super::climb::ancestry;
+use super::graph::NewHop;
+use super::{HopSpec, LinkHop, slot};
 use narrows_base::fact::{Fact, Source};
 use narrows_base::units::{GtPerSec, Lanes};
 use narrows_machine::Machine;
@@ -11,12 +12,8 @@ use narrows_machine::log::LogKind;
 use narrows_machine::pci::{End, PciAddress, PciDevice, PciId, PortType};
 
 /// The link above `device`, whose other end is `port`; `None` when there is none to see.
-pub(super) fn step(
-    machine: &Machine,
-    published: Published<'_>,
-    device: &PciDevice,
-    port: Option<&PciDevice>,
-) -> Option<ClimbStep> {
+pub(super) fn step(known: Catalogued<'_>, device: &PciDevice, port: Option<&PciDevice>) -> Option<NewHop> {
+    let machine = known.machine;
     let first = first_function(machine, device, port);
     let is_integrated =
         first.express.value().is_some_and(|express| express.port == PortType::RootComplexIntegrated);
@@ -29,18 +26,18 @@ pub(super) fn step(
     if is_integrated || !is_shown {
         return None;
     }
-    let place = slot::find_slot(machine, published, first.address, port.map(|port| port.address));
+    let (slot, board_slot) = slot::find_slot(known, first.address, port.map(|port| port.address));
     let hop = LinkHop {
         drive: drive_behind(machine, first.address),
-        device: end(first),
-        port: port.map(|port| LinkPort { is_virtual: machine.is_virtual(), ..end(port) }),
-        slot: place.name,
-        board_slot: place.board,
+        device: first.clone(),
+        port: port.cloned(),
+        is_port_virtual: machine.is_virtual(),
+        slot,
+        board_slot,
         not_a_wire: not_a_wire(machine, first, port),
-        part: link_part(machine, published, first),
+        part: link_part(known, first),
     };
-    let id = HopId::new(HopKind::Link, first.address);
-    Some(ClimbStep { id, name: name(&hop), spec: HopSpec::Link(Box::new(hop)) })
+    Some(NewHop::new(first.address, name(&hop), HopSpec::Link(Box::new(hop))))
 }
 
 /// The only drive behind a function whose address no text tells.
@@ -63,19 +60,6 @@ fn first_function<'m>(
 ) -> &'m PciDevice {
     let Some(port) = port else { return device };
     machine.pci.values().find(|other| other.parent == Some(port.address)).unwrap_or(device)
-}
-
-fn end(device: &PciDevice) -> LinkPort {
-    LinkPort {
-        address: device.address,
-        id: device.id.clone(),
-        class: device.class.clone(),
-        link: device.link.clone(),
-        express: device.express.clone(),
-        power_state: device.power_state.clone(),
-        aer: device.aer.clone(),
-        is_virtual: false,
-    }
 }
 
 /// Whether this end shows both at which speed and at which width the link runs.
@@ -278,10 +262,7 @@ impl LinkHop {
     /// Whether the device end is a graphics adapter or an accelerator, or leads to such only. Their links start slow, and
     /// speed up when they are busy.
     pub fn is_graphics(&self) -> bool {
-        const DISPLAY: u32 = 0x03;
-        const ACCELERATOR: u32 = 0x12;
-        let base = self.device.class.value().map(|class| class >> 16);
-        self.part == LinkPart::Graphics || base.is_some_and(|base| [DISPLAY, ACCELERATOR].contains(&base))
+        self.part == LinkPart::Graphics || self.device.is_display()
     }
 
     /// What explains that this link is slow while its device is idle; `None` where the speed now is what counts.
@@ -300,7 +281,7 @@ impl LinkHop {
             return Some(PowerSaving { fact: "power state", value: value.clone(), source });
         }
         let has_l1 = device.express.value().is_some_and(|express| express.aspm_l1);
-        (has_l1 && self.stores_data()).then(|| PowerSaving {
+        (has_l1 && device.is_storage()).then(|| PowerSaving {
             fact: "power saving of the link",
             value: "L1 is on".to_owned(),
             source: device.express.source(),
@@ -311,14 +292,8 @@ impl LinkHop {
     /// lowest, where adapters idle that every port lets run faster.
     fn may_be_faster_than_now(&self) -> bool {
         let now = self.state().speed().map(|told| told.value);
-        let port = self.true_port().and_then(|port| port.end().max_speed());
+        let port = self.true_port().and_then(|port| End::of(port).max_speed());
         port.is_some() || now == Some(GtPerSec::GEN1)
-    }
-
-    /// Whether the device end is a storage controller, be it one of Fibre Channel.
-    pub fn stores_data(&self) -> bool {
-        const FIBRE_CHANNEL: u32 = 0x0c04;
-        self.device.class.value().is_some_and(|class| class >> 16 == 0x01 || class >> 8 == FIBRE_CHANNEL)
     }
 }
 
@@ -346,9 +321,9 @@ fn is_named(device: &PciDevice, names: &[&str]) -> bool {
 }
 
 /// What the device end of the link of `device` is a part of.
-fn link_part(machine: &Machine, published: Published<'_>, device: &PciDevice) -> LinkPart {
-    let is_chipset = || device.is_bridge() && published.chipset(machine, device.address).is_some();
-    if listed(device, GRAPHICS_SWITCH) || device.is_bridge() && leads_to_graphics(machine, device) {
+fn link_part(known: Catalogued<'_>, device: &PciDevice) -> LinkPart {
+    let is_chipset = || device.is_bridge() && known.chipset_at(device.address).is_some();
+    if listed(device, GRAPHICS_SWITCH) || device.is_bridge() && leads_to_graphics(known.machine, device) {
         LinkPart::Graphics
     } else if listed(device, THUNDERBOLT) {
         LinkPart::Thunderbolt
@@ -393,7 +368,7 @@ mod tests {
 
     fn part_of(bus: u8, machine: &Machine) -> LinkPart {
         let device = machine.pci.values().find(|device| device.address.bus == bus).expect("a function");
-        link_part(machine, super::super::build::published(), device)
+        link_part(Catalogued::of(machine), device)
     }
 
     #[test]
@@ -425,7 +400,6 @@ mod tests {
             hop.device.class = Fact::known(class, "class");
             hop
         };
-        assert!(of_class(0x0c_0400).stores_data() && !of_class(0x0c_0330).stores_data());
         assert!(of_class(0x01_0700).saves_power().is_none());
         let at = |class, speed| {
             let mut hop = of_class(class);

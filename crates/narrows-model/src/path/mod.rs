@@ -33,11 +33,13 @@ mod stack;
 mod zfs;
 
 pub use hop::{
-    CacheHop, ControllerHop, CryptHop, DeviceHop, FilesystemHop, Flash, GivenHop, Hop, HopId, HopKind,
-    HopSpec, LinkHop, LinkPort, NetworkHop, QueueHop, RaidHop, RaidLevel, SocketHop, Traffic, UplinkHop,
-    VolumeHop, VolumeLayout, ZfsHop, ZfsLayout,
+    ControllerHop, CryptHop, DeviceHop, FilesystemHop, Flash, GivenHop, Hop, HopId, HopKind, HopSpec,
+    LinkHop, NetworkHop, RaidHop, RaidLevel, SocketHop, Traffic, UplinkHop, VolumeHop, VolumeLayout, ZfsHop,
+    ZfsLayout,
 };
 pub use link::{LinkPart, PowerSaving};
+
+pub(crate) use hop::of_word;
 
 /// What a person asks about.
 #[derive(Debug, Clone, PartialEq, Eq)]

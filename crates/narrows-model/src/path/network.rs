@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use super::build::Builder;
-use super::graph::{Node, Spread};
-use super::{ControllerHop, HopId, HopKind, HopSpec, NetworkHop, Traffic};
+use super::graph::{NewHop, Node, Spread};
+use super::{ControllerHop, HopSpec, NetworkHop, Traffic};
 use narrows_base::fact::Fact;
 use narrows_base::units::{BitsPerSec, Bytes};
 use narrows_machine::Machine;
@@ -22,9 +22,9 @@ impl Builder<'_> {
             fabric: Some(fabric.transport.clone()),
             ..ControllerHop::default()
         };
-        let id = HopId::new(HopKind::Controller, &fabric.controller);
         let name = format!("NVMe/{} controller {}", fabric.transport.to_uppercase(), fabric.controller);
-        if let Some(node) = self.chain(above, [(id, name, HopSpec::Controller(hop))]) {
+        let hop = NewHop::new(&fabric.controller, name, HopSpec::Controller(hop));
+        if let Some(node) = self.chain(above, [hop]) {
             let protocol = format!("nvme-{}", fabric.transport);
             self.remote(node, &fabric.remote, &fabric.controller, &protocol);
         }
@@ -38,9 +38,8 @@ impl Builder<'_> {
             Some(port) => format!("{address}:{port}"),
             None => address,
         };
-        let name = format!("server {place}");
-        let id = HopId::new(HopKind::Remote, &place);
-        let Some(node) = self.chain(above, [(id, name, HopSpec::Remote(remote.clone()))]) else { return };
+        let hop = NewHop::new(&place, format!("server {place}"), HopSpec::Remote(remote.clone()));
+        let Some(node) = self.chain(above, [hop]) else { return };
         if let Some(interface) = remote.interface.value() {
             self.network(node, interface, Some(protocol), Traffic::ONE);
         }
@@ -68,12 +67,12 @@ impl Builder<'_> {
         };
         let speed = hop.speed.value().map(|speed| format!(" at {speed}")).unwrap_or_default();
         let name = format!("network interface {}{speed}{through}", found.nic.name);
-        let id = HopId::new(HopKind::Network, &found.nic.name);
-        let Some(node) = self.add(above, id, name, HopSpec::Network(hop), fraction) else { return };
+        let hop = NewHop::new(&found.nic.name, name, HopSpec::Network(hop));
+        let Some(node) = self.add(above, hop, fraction) else { return };
         if let Some(address) = found.nic.pci {
             self.climb(node, address);
         }
-        self.set_spread(node, found.spread);
+        self.graph.set_spread(node, found.spread);
         for member in found.members {
             self.network(node, &member.name, protocol, found.share);
         }

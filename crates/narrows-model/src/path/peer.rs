@@ -7,8 +7,9 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::build::{self, Catalogued};
 use super::climb::{self, ancestry};
-use super::{Hop, HopSpec, Path, Target, build};
+use super::{Hop, HopSpec, Path, Target};
 use narrows_base::fact::{Fact, Source};
 use narrows_machine::Machine;
 use narrows_machine::block::BlockDevice;
@@ -116,30 +117,17 @@ pub fn of(machine: &Machine, gpu: PciAddress, other: PciAddress) -> Peer {
         };
         return peer;
     };
-    let is_below = |device: &&&PciDevice| {
-        device.address != gpu && device.address != other && device.address != common.address
-    };
-    let until = |chain: &[&PciDevice]| chain.iter().position(|device| device.address == common.address);
-    let part = |chain: &'_ [&PciDevice]| until(chain).unwrap_or_default();
-    let ports: Vec<&PciDevice> = ours
-        .get(..part(&ours))
-        .into_iter()
-        .chain(theirs.get(..part(&theirs)))
-        .flatten()
-        .filter(is_below)
-        .copied()
-        .collect();
-    match pci::role(&machine.pci, common.address) {
-        Some(PortType::UpstreamPort) => {
-            peer.meets = Meeting::Switch(Some(common.address));
-            peer.way = redirects(machine, &mut peer, &ports);
-        }
-        _ => {
-            // Functions of one card have no bridge between them and the port; whether the card passes data between them is its own.
-            peer.meets = Meeting::Port(common.address);
-            peer.way = if ports.is_empty() { Way::Unknown } else { redirects(machine, &mut peer, &ports) };
-        }
+    let below = [&ours, &theirs]
+        .map(|chain| chain.iter().copied().take_while(|device| device.address != common.address));
+    let is_port = |device: &&PciDevice| device.address != gpu && device.address != other;
+    let ports: Vec<&PciDevice> = below.into_iter().flatten().filter(is_port).collect();
+    let is_switch = pci::role(&machine.pci, common.address) == Some(PortType::UpstreamPort);
+    if is_switch || !ports.is_empty() {
+        peer.way = redirects(machine, &mut peer, &ports);
     }
+    // Functions of one card have no bridge between them and the port; whether the card passes data between them is its own.
+    peer.meets =
+        if is_switch { Meeting::Switch(Some(common.address)) } else { Meeting::Port(common.address) };
     peer
 }
 
@@ -189,11 +177,10 @@ fn target_of(machine: &Machine, function: PciAddress) -> Target {
 
 /// The paths of both: that of the other to the memory beside it, and from there to the GPU.
 pub(crate) fn paths(machine: &Machine, peer: &Peer, target: &Target) -> Option<(Path, Path)> {
-    let published = super::build::published();
-    let theirs = build::one(machine, published, target, None)?;
+    let known = Catalogued::of(machine);
     let reader_node = climb::node(machine, peer.other);
-    let ours = build::one(machine, published, &Target::Pci(peer.gpu), reader_node)?;
-    Some((theirs, ours))
+    let ours = build::one(known, &Target::Pci(peer.gpu), reader_node);
+    build::one(known, target, None).zip(ours)
 }
 
 /// Whether a hop lies below where both meet, so that data that goes directly crosses it.

@@ -2,35 +2,27 @@
 
 use std::collections::BTreeMap;
 
-use super::build::{Published, published};
+use super::build::Catalogued;
 use super::climb::{self, ancestry, node};
-use narrows_base::catalog::{Board, BoardSlot, Chipset, Processor};
+use narrows_base::catalog::BoardSlot;
 use narrows_machine::Machine;
 use narrows_machine::dmi::{Slot, is_template};
-use narrows_machine::pci::{PciAddress, PortType, role};
+use narrows_machine::pci::{PciAddress, PciDevice, PortType, role};
 
-/// What is known of a slot.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub(super) struct SlotPlace {
-    pub(super) name: Option<String>,
-    /// The board's data.
-    pub(super) board: Option<BoardSlot>,
-}
-
-/// The slot of the card at `device`, which hangs on `port`.
+/// The slot of the card at `device`, which hangs on `port`: its name, and the board's data.
 ///
 /// Its name is the kernel's; the firmware's when the kernel has none, or only the number of a hot-plug slot; and that
 /// of the board's data when neither has one. The board's slot is found by name or, for a card right on a root port of
 /// bus 0, by that port.
 pub(super) fn find_slot(
-    machine: &Machine,
-    published: Published<'_>,
+    known: Catalogued<'_>,
     device: PciAddress,
     port: Option<PciAddress>,
-) -> SlotPlace {
+) -> (Option<String>, Option<BoardSlot>) {
+    let machine = known.machine;
     let kernel = machine.pci.get(&device).and_then(|device| device.slot.get());
     let claimed = claimed(machine, device, port).map(|slot| slot.designation.clone());
-    let slots = published.board(machine).map(|board| board.slots.as_slice()).unwrap_or_default();
+    let slots = known.board().map(|board| board.slots.as_slice()).unwrap_or_default();
     let named = |name: &Option<String>| slots.iter().find(|slot| Some(&slot.name) == name.as_ref());
     let board = named(&kernel).or_else(|| named(&claimed)).or_else(|| behind(slots, port?)).cloned();
     let is_number = |name: &String| name.bytes().all(|byte| byte.is_ascii_digit() || byte == b'-');
@@ -40,7 +32,7 @@ pub(super) fn find_slot(
         Some(kernel) => Some(kernel),
         None => printed,
     };
-    SlotPlace { name, board }
+    (name, board)
 }
 
 /// The slot record of the firmware that points at a card: by that of its port or by its own address, whatever the
@@ -88,11 +80,11 @@ pub struct Seat {
 /// Every root port with what hangs on it, in the order of their addresses. AMD chipsets are switches of their own: their
 /// downstream ports count as root ports behind the chipset.
 pub fn seats(machine: &Machine) -> Vec<Seat> {
-    let published = published();
+    let known = Catalogued::of(machine);
     let mut seats: BTreeMap<PciAddress, Seat> = BTreeMap::new();
     for device in machine.pci.values() {
         let chain = ancestry(machine, device.address);
-        let Some(top) = top_port(machine, &chain) else { continue };
+        let Some(top) = top_port(known, &chain) else { continue };
         let port = chain[top].address;
         let on_chipset = top + 1 < chain.len() || climb::is_intel(machine, port);
         let seat = seats.entry(port).or_insert_with(|| Seat {
@@ -106,7 +98,7 @@ pub fn seats(machine: &Machine) -> Vec<Seat> {
         let Some(card) = top.checked_sub(1).map(|below| chain[below].address) else { continue };
         if seat.card.is_none() {
             seat.card = Some(card);
-            seat.slot = find_slot(machine, published, card, Some(port)).name;
+            seat.slot = find_slot(known, card, Some(port)).0;
         }
         let is_new = !seat.devices.iter().any(|known| known.card() == device.address.card());
         if !device.is_bridge() && is_new {
@@ -118,30 +110,15 @@ pub fn seats(machine: &Machine) -> Vec<Seat> {
 
 /// The port in a chain from a function up that a slot of the board hangs on: the root port, or the downstream port of a
 /// chipset that is a switch.
-fn top_port(machine: &Machine, chain: &[&narrows_machine::pci::PciDevice]) -> Option<usize> {
+fn top_port(known: Catalogued<'_>, chain: &[&PciDevice]) -> Option<usize> {
+    let pci = &known.machine.pci;
     let leads_down = |at: usize| {
-        matches!(role(&machine.pci, chain[at].address), Some(PortType::RootPort | PortType::DownstreamPort))
+        matches!(role(pci, chain[at].address), Some(PortType::RootPort | PortType::DownstreamPort))
     };
-    let under_chipset =
-        (1..chain.len()).rev().find(|at| published().chipset(machine, chain[*at].address).is_some());
+    let under_chipset = (1..chain.len()).rev().find(|at| known.chipset_at(chain[*at].address).is_some());
     let top = match under_chipset {
         Some(upstream) => upstream.checked_sub(1)?,
         None => chain.len().checked_sub(1)?,
     };
     leads_down(top).then_some(top)
-}
-
-/// The board of the machine, or the server, where it names itself.
-pub fn board(machine: &Machine) -> Option<&'static Board> {
-    published().board(machine)
-}
-
-/// The chipset of the machine, by the PCI id or name of one of its functions.
-pub fn chipset_of(machine: &Machine) -> Option<&'static Chipset> {
-    machine.pci.keys().find_map(|address| published().chipset(machine, *address))
-}
-
-/// The platform of its processors.
-pub fn processor(machine: &Machine) -> Option<&'static Processor> {
-    published().processor(machine)
 }

@@ -4,20 +4,13 @@
 //! writes whole stripes.
 
 use super::graph::Spread;
-use super::{RaidLevel, Traffic, VolumeLayout};
+use super::{RaidLevel, Traffic, VolumeLayout, of_word};
 use narrows_machine::block::{Bcache, MdArray};
 
 /// The level that md calls `name`.
 pub(super) fn level(name: &str) -> Option<RaidLevel> {
-    match name {
-        "raid0" => Some(RaidLevel::Raid0),
-        "raid1" => Some(RaidLevel::Raid1),
-        "raid10" => Some(RaidLevel::Raid10),
-        "raid4" | "raid5" => Some(RaidLevel::Raid5),
-        "raid6" => Some(RaidLevel::Raid6),
-        "linear" => Some(RaidLevel::Linear),
-        _ => None,
-    }
+    // Its parity is on one member, and as much.
+    if name == "raid4" { Some(RaidLevel::Raid5) } else { of_word(name) }
 }
 
 /// What a member of an array does (kernel `Documentation/admin-guide/md.rst`, `dev-*/state`).
@@ -70,13 +63,14 @@ pub(super) fn array(md: &MdArray, level: Option<RaidLevel>, members: &[String]) 
     let disks = md.raid_disks.get().and_then(|disks| usize::try_from(disks).ok()).filter(|disks| *disks > 0);
     let disks = disks.unwrap_or(writers).max(1);
     // Members that are only marked write-mostly are read after all when there is no other.
-    let readers = if count(Role::Full) > 0 { count(Role::Full) } else { writers };
     let all_read = count(Role::Full) == 0;
+    let readers = if all_read { writers } else { count(Role::Full) };
     let write = match level {
         Some(RaidLevel::Raid0) => part(1, disks),
         Some(RaidLevel::Raid10) => part(copies(md), disks).min(1.0),
-        Some(RaidLevel::Raid5) => part(1, disks.saturating_sub(1)),
-        Some(RaidLevel::Raid6) => part(1, disks.saturating_sub(2)),
+        Some(level @ (RaidLevel::Raid5 | RaidLevel::Raid6)) => {
+            part(1, disks.saturating_sub(level.parity().into()))
+        }
         Some(RaidLevel::Raid1 | RaidLevel::Linear) | None => 1.0,
     };
     let read = match level {
@@ -86,8 +80,7 @@ pub(super) fn array(md: &MdArray, level: Option<RaidLevel>, members: &[String]) 
     };
     let share = |role: Role| match role {
         Role::Full => Traffic { read, write },
-        Role::WriteOnly if all_read => Traffic { read, write },
-        Role::WriteOnly => Traffic { read: 0.0, write },
+        Role::WriteOnly => Traffic { read: if all_read { read } else { 0.0 }, write },
         Role::Journal => Traffic { read: 0.0, write: write * disks as f64 },
         Role::Idle => Traffic::NONE,
     };

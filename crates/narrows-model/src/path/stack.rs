@@ -1,12 +1,11 @@
 //! Block devices and the layers that they are stacked in.
 
 use super::build::Builder;
-use super::graph::{Node, Spread};
+use super::graph::{NewHop, Node, Spread};
 use super::split;
-use super::{
-    CacheHop, CryptHop, FilesystemHop, HopId, HopKind, HopSpec, RaidHop, Traffic, VolumeHop, VolumeLayout,
-};
+use super::{CryptHop, FilesystemHop, HopSpec, RaidHop, Traffic, VolumeHop, VolumeLayout};
 use narrows_base::fact::Fact;
+use narrows_base::units::human;
 use narrows_machine::block::{
     Bcache, BlockDevice, BlockKind, CryptTable, DmDevice, DmKind, DmTarget, LoopDevice, MdArray,
 };
@@ -42,8 +41,7 @@ impl Builder<'_> {
         let shares = split::array(md, level, &device.slaves);
         let members = match shares.len() {
             0 => "members not known".to_owned(),
-            1 => "1 member".to_owned(),
-            count => format!("{count} members"),
+            count => human::counted(count, "member"),
         };
         let level_name = md.level.value().map_or("of unknown level", String::as_str);
         let name = format!("md {} {level_name}, {members}", device.name);
@@ -53,9 +51,9 @@ impl Builder<'_> {
             members: device.slaves.clone(),
             md: md.clone(),
         }));
-        let id = HopId::new(HopKind::Raid, &device.name);
-        let Some(node) = self.add(above, id, name, spec, fraction) else { return };
-        self.set_spread(node, split::array_spread(level));
+        let hop = NewHop::new(&device.name, name, spec);
+        let Some(node) = self.add(above, hop, fraction) else { return };
+        self.graph.set_spread(node, split::array_spread(level));
         for (member, share) in shares {
             self.later(node, &member, share);
         }
@@ -74,16 +72,12 @@ impl Builder<'_> {
         let cipher = self.machine.ciphers.get(&device.name).cloned().unwrap_or_default();
         let spec = HopSpec::Crypt(Box::new(CryptHop {
             block: device.name.clone(),
-            mapping: dm.name.clone(),
             table,
             cipher,
             cores: cpus.cores.get().or(online).unwrap_or(1),
         }));
-        let name = format!("dm-crypt {}", mapping(device, dm));
-        let Some(node) = self.add(above, HopId::new(HopKind::Crypt, &device.name), name, spec, fraction)
-        else {
-            return;
-        };
+        let hop = NewHop::new(&device.name, format!("dm-crypt {}", mapping(device, dm)), spec);
+        let Some(node) = self.add(above, hop, fraction) else { return };
         for slave in &device.slaves {
             self.later(node, slave, Traffic::ONE);
         }
@@ -103,13 +97,12 @@ impl Builder<'_> {
         let share = split::volume(&layout, members.len());
         let spec = HopSpec::Volume(VolumeHop {
             block: device.name.clone(),
-            mapping: dm.name.clone(),
             layout: layout.clone(),
             members: members.clone(),
         });
-        let id = HopId::new(HopKind::LogicalVolume, &device.name);
-        let Some(node) = self.add(above, id, name, spec, fraction) else { return };
-        self.set_spread(node, split::volume_spread(&layout));
+        let hop = NewHop::new(&device.name, name, spec);
+        let Some(node) = self.add(above, hop, fraction) else { return };
+        self.graph.set_spread(node, split::volume_spread(&layout));
         for member in members {
             self.later(node, &member, share);
         }
@@ -127,12 +120,10 @@ impl Builder<'_> {
     }
 
     fn cache(&mut self, above: Node, device: &BlockDevice, bcache: &Bcache, fraction: Traffic) {
-        let id = HopId::new(HopKind::Cache, &device.name);
-        let spec = HopSpec::Cache(Box::new(CacheHop { block: device.name.clone(), bcache: bcache.clone() }));
-        let Some(node) = self.add(above, id, format!("bcache {}", device.name), spec, fraction) else {
-            return;
-        };
-        self.set_spread(node, Spread::ReadEither);
+        let spec = HopSpec::Cache(device.name.clone());
+        let hop = NewHop::new(&device.name, format!("bcache {}", device.name), spec);
+        let Some(node) = self.add(above, hop, fraction) else { return };
+        self.graph.set_spread(node, Spread::ReadEither);
         for (member, share) in split::cache(bcache) {
             self.later(node, &member, share);
         }
@@ -154,11 +145,10 @@ impl Builder<'_> {
             point: mount.point.clone(),
             options: mount.options.clone(),
         });
-        let id = HopId::new(HopKind::Filesystem, &mount.point);
-        let name = format!("{} on {}", mount.fstype, mount.point);
-        let Some(node) = self.add(above, id, name, spec, Traffic::ONE) else { return };
+        let hop = NewHop::new(&mount.point, format!("{} on {}", mount.fstype, mount.point), spec);
+        let Some(node) = self.add(above, hop, Traffic::ONE) else { return };
         // Which device of several a byte lies on (the profile of a btrfs) is not in sysfs: any may carry it all.
-        self.set_spread(node, Spread::Either);
+        self.graph.set_spread(node, Spread::Either);
         for device in &mount.devices {
             self.later(node, device, Traffic::ONE);
         }

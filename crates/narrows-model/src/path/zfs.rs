@@ -6,11 +6,12 @@
 //! sequential transfers.
 
 use super::build::Builder;
-use super::graph::{Node, Spread};
-use super::{HopId, HopKind, HopSpec, Target, Traffic, ZfsHop, ZfsLayout};
+use super::graph::{NewHop, Node};
+use super::{HopSpec, Target, Traffic, ZfsHop, ZfsLayout};
+use narrows_base::units::human;
 use narrows_machine::Machine;
 use narrows_machine::mount::Mount;
-use narrows_machine::zfs::{ZfsPool, ZfsVdev, pool_of};
+use narrows_machine::zfs::{ZfsDevice, ZfsPool, ZfsVdev, pool_of};
 
 /// The role of virtual devices that hold data.
 const DATA: &str = "data";
@@ -21,18 +22,10 @@ impl Builder<'_> {
         let Some(pool) = self.machine.zfs.iter().find(|pool| pool.name == name) else { return };
         let vdevs: Vec<&ZfsVdev> =
             pool.vdevs.iter().filter(|vdev| vdev.role == DATA && is_there(&vdev.state)).collect();
-        let spec = HopSpec::Zfs(Box::new(ZfsHop {
-            pool: pool.name.clone(),
-            vdev: None,
-            layout: if vdevs.is_empty() { ZfsLayout::Unknown } else { ZfsLayout::Stripe },
-            members: vdevs.iter().map(|vdev| vdev.name.clone()).collect(),
-            state: pool.state.clone(),
-        }));
-        let id = HopId::new(HopKind::Raid, &pool.name);
-        let Some(node) = self.add(above, id, pool_name(pool, vdevs.len()), spec, Traffic::ONE) else {
-            return;
-        };
-        self.set_spread(node, Spread::Together);
+        let layout_of_pool = if vdevs.is_empty() { ZfsLayout::Unknown } else { ZfsLayout::Stripe };
+        let spec = HopSpec::Zfs(ZfsHop { layout: layout_of_pool, members: vdevs.len() });
+        let hop = NewHop::new(&pool.name, pool_name(pool, vdevs.len()), spec);
+        let Some(node) = self.add(above, hop, Traffic::ONE) else { return };
         let share = Traffic::both(1.0 / vdevs.len().max(1) as f64);
         for (index, vdev) in vdevs.into_iter().enumerate() {
             match layout(&vdev.name) {
@@ -55,32 +48,19 @@ impl Builder<'_> {
         layout: ZfsLayout,
         share: Traffic,
     ) {
-        let there: Vec<String> = vdev
-            .devices
-            .iter()
-            .filter(|device| is_there(&device.state))
-            .map(|device| device.name.clone())
-            .collect();
+        let there: Vec<&ZfsDevice> = vdev.devices.iter().filter(|it| is_there(&it.state)).collect();
         // Old lists call all mirrors alike.
         let name = match vdev.name.contains('-') {
             true => vdev.name.clone(),
             false => format!("{}-{index}", vdev.name),
         };
-        let spec = HopSpec::Zfs(Box::new(ZfsHop {
-            pool: pool.name.clone(),
-            vdev: Some(name.clone()),
-            layout,
-            members: there.clone(),
-            state: pool.state.clone().map(|_| vdev.state.clone()),
-        }));
-        let id = HopId::new(HopKind::Raid, format!("{}/{name}", pool.name));
-        let noun = if there.len() == 1 { "device" } else { "devices" };
-        let called = format!("ZFS {name} of {}, {} {noun}", pool.name, there.len());
-        let Some(node) = self.add(above, id, called, spec, share) else { return };
-        self.set_spread(node, Spread::Together);
+        let called = format!("ZFS {name} of {}, {}", pool.name, human::counted(there.len(), "device"));
+        let spec = HopSpec::Zfs(ZfsHop { layout, members: there.len() });
+        let hop = NewHop::new(format!("{}/{name}", pool.name), called, spec);
+        let Some(node) = self.add(above, hop, share) else { return };
         let each = fraction(layout, vdev.devices.len(), there.len());
         for device in there {
-            self.later(node, &device, each);
+            self.later(node, &device.name, each);
         }
     }
 }
@@ -88,8 +68,7 @@ impl Builder<'_> {
 fn pool_name(pool: &ZfsPool, vdevs: usize) -> String {
     match vdevs {
         0 => format!("ZFS pool {}", pool.name),
-        1 => format!("ZFS pool {}, 1 virtual device", pool.name),
-        count => format!("ZFS pool {}, {count} virtual devices", pool.name),
+        count => format!("ZFS pool {}, {}", pool.name, human::counted(count, "virtual device")),
     }
 }
 
@@ -101,9 +80,6 @@ pub(super) fn pool<'m>(machine: &'m Machine, mount: &Mount) -> Option<&'m ZfsPoo
 
 /// The pools of a captured machine that no mount is known of.
 pub(super) fn unmounted(machine: &Machine) -> Vec<Target> {
-    if machine.captured.is_none() {
-        return Vec::new();
-    }
     let is_mounted = |name: &str| {
         machine.mounts.iter().any(|mount| mount.fstype == "zfs" && pool_of(&mount.source) == name)
     };
@@ -161,10 +137,9 @@ fn fraction(layout: ZfsLayout, all: usize, there: usize) -> Traffic {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::path::build;
+    use crate::path::{HopKind, build};
     use narrows_base::fact::Fact;
     use narrows_machine::block::BlockDevice;
-    use narrows_machine::zfs::ZfsDevice;
 
     fn vdev(name: &str, role: &str, devices: &[(&str, &str)]) -> ZfsVdev {
         let device = |(name, state): &(&str, &str)| ZfsDevice {

@@ -5,12 +5,13 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::problem::{self, Choice, Class, Fill, Problem, WholeRate, link_of, uplink_of};
-use super::search::{Component, Found, Placement, Prefer, Request, Sums, is_serving, lanes_now};
+use super::problem::{self, Class, Problem, WholeRate, link_of, uplink_of};
+use super::search::{Component, Found, Placement, Prefer, Request, Sums, Uses, lanes_now};
 use super::site::{Attachment, Shared, Site};
 use super::wish::Kind;
 use crate::predict::flow::{CapacityUse, Flow, max_min};
 use narrows_base::lists::grouped;
+use narrows_base::units::human::counted;
 use narrows_base::units::{BytesPerSec, GtPerSec, Lanes};
 
 /// One device as a flow.
@@ -23,19 +24,10 @@ struct Seat<'c> {
 /// What a placement means.
 pub fn outcome(site: &Site, request: &Request, found: &Found, placement: &Placement) -> Outcome {
     let problem = Problem::new(site, request);
-    let used = |slot: usize| placement.seated.iter().any(|seat| seat.slot == slot);
-    let is_set = |slot: usize| placement.seated.iter().any(|seat| seat.slot == slot && seat.choice.setting);
-    let lanes: Vec<Lanes> = placement
-        .seated
-        .iter()
-        .map(|seat| {
-            let choice = problem.choices[seat.slot]
-                .iter()
-                .position(|choice| *choice == seat.choice)
-                .unwrap_or(usize::MAX);
-            lanes_now(&problem, seat.slot, choice, &used, &is_set)
-        })
-        .collect();
+    let seated = || placement.seated.iter();
+    let uses = |slot: usize| seated().find(|seat| seat.slot == slot).map(|seat| seat.choice.setting);
+    let lanes: Vec<Lanes> =
+        seated().map(|seat| lanes_now(&problem, seat.slot, &seat.choice, &uses)).collect();
     let (seats, groups) = seat(site, found, placement, &lanes);
     let read = solve(&seats, &groups, &|rates| rates.read);
     let write = solve(&seats, &groups, &|rates| rates.write);
@@ -45,9 +37,7 @@ pub fn outcome(site: &Site, request: &Request, found: &Found, placement: &Placem
         .map(|(at, seat)| seat.outcome(at, &groups, Rates { read: read[at], write: write[at] }))
         .collect();
     let moving = || devices.iter().filter(|device| device.kind != Kind::Gpu);
-    let slots = placement
-        .seated
-        .iter()
+    let slots = seated()
         .zip(&lanes)
         .map(|(seated, lanes)| SlotOutcome {
             slot: site.slots[seated.slot].name.clone(),
@@ -69,10 +59,10 @@ pub fn outcome(site: &Site, request: &Request, found: &Found, placement: &Placem
         alone: moving().map(|device| device.alone).sum(),
         shared,
         settings: settings(site, placement),
-        lost: lost(site, placement, &used, &is_set),
+        lost: lost(site, &uses),
         parts: if site.gaps.is_empty() { parts(placement) } else { Vec::new() },
-        slots_used: placement.seated.iter().filter(|seat| !site.slots[seat.slot].form.takes_drives()).count(),
-        slots_free: free(&problem, &used, &is_set),
+        slots_used: seated().filter(|seat| !site.slots[seat.slot].form.takes_drives()).count(),
+        slots_free: free(&problem, &uses),
         balance: balance(&problem, found, placement, &lanes),
         slots,
     }
@@ -220,24 +210,18 @@ fn settings(site: &Site, placement: &Placement) -> Vec<FirmwareSetting> {
     settings
 }
 
-fn lost(
-    site: &Site,
-    placement: &Placement,
-    used: &dyn Fn(usize) -> bool,
-    is_set: &dyn Fn(usize) -> bool,
-) -> Vec<String> {
+fn lost(site: &Site, uses: Uses<'_>) -> Vec<String> {
     let mut lost = Vec::new();
     for (at, slot) in site.slots.iter().enumerate().filter(|(_, slot)| slot.dead.is_none()) {
-        if let Some(setting) = slot.setting.as_ref().filter(|_| is_set(at)) {
+        if let Some(setting) = slot.setting.as_ref().filter(|_| uses(at) == Some(true)) {
             let slots =
                 setting.slots_off.iter().filter_map(|off| site.slots.get(*off)).map(|slot| &slot.name);
             lost.extend(slots.chain(&setting.connectors_off).map(|name| format!("{name} (off)")));
         }
-        if placement.seated.iter().any(|seat| seat.slot == at) {
+        if uses(at).is_some() {
             lost.extend(slot.connectors_off.iter().map(|name| format!("{name} (off)")));
         }
-        let taken = slot.narrowed.iter().filter(|rule| rule.by.iter().any(|by| used(*by)));
-        if let Some(lanes) = taken.map(|rule| rule.lanes).min() {
+        if let Some(lanes) = slot.left_by(&|by| uses(by).is_some()) {
             lost.push(match lanes.get() {
                 0 => format!("{} (off)", slot.name),
                 _ => format!("{} ({lanes} of {})", slot.name, slot.lanes),
@@ -253,32 +237,26 @@ fn parts(placement: &Placement) -> Vec<BoughtCards> {
     grouped(cards).into_iter().map(part).collect()
 }
 
-fn free(problem: &Problem<'_>, used: &dyn Fn(usize) -> bool, is_set: &dyn Fn(usize) -> bool) -> Vec<String> {
+fn free(problem: &Problem<'_>, uses: Uses<'_>) -> Vec<String> {
     let site = problem.site;
-    let works =
-        |at: &usize| site.is_usable(*at) && !used(*at) && lanes_now(problem, *at, 0, used, is_set).get() > 0;
+    let has_lanes = |at: usize| {
+        let first = problem.choices[at].first();
+        first.is_some_and(|choice| lanes_now(problem, at, choice, uses).get() > 0)
+    };
+    let works = |at: &usize| site.is_usable(*at) && uses(*at).is_none() && has_lanes(*at);
     let cards = (0..site.slots.len()).filter(|at| !site.slots[*at].form.takes_drives());
     cards.filter(works).map(|at| site.slots[at].name.clone()).collect()
 }
 
 fn balance(problem: &Problem<'_>, found: &Found, placement: &Placement, lanes: &[Lanes]) -> Option<Balance> {
-    if !is_serving(problem) {
+    if !problem.serving {
         return None;
     }
-    let fill = |choice: &Choice, slot: usize, devices: &[(usize, u8)]| {
-        let mut counts = vec![0u8; found.classes.len()];
-        devices.iter().for_each(|(class, count)| {
-            if let Some(place) = counts.get_mut(*class) {
-                *place = *count;
-            }
-        });
-        let choice = problem.choices[slot].iter().position(|known| known == choice)?;
-        Some(Fill { choice, counts })
-    };
     let mut sums = Sums::default();
     for (seat, lanes) in placement.seated.iter().zip(lanes) {
-        let fill = fill(&seat.choice, seat.slot, &seat.devices)?;
-        sums = sums.add(problem, Prefer::Rate, seat.slot, &fill, *lanes)?;
+        let mut counts = vec![0u8; found.classes.len()];
+        seat.devices.iter().for_each(|(class, count)| counts[*class] = *count);
+        sums = sums.add(problem, seat.slot, (&seat.choice, &counts), *lanes)?;
     }
     let sockets = usize::from(problem.site.sockets);
     let one_sided =
@@ -304,11 +282,10 @@ pub fn why_worse(prefer: Prefer, best: (&Placement, &Outcome), other: (&Placemen
     let component = placement.score.first_difference(&best_placement.score, prefer);
     let less =
         |what: &str, mine: BytesPerSec, theirs: BytesPerSec| format!("{what} {mine} instead of {theirs}");
-    let count = |n: usize, what: &str| format!("{n} {what}{}", if n == 1 { "" } else { "s" });
+    let why = |found: Option<String>| found.map(|why| format!(": {why}")).unwrap_or_default();
     match component {
         Some(Component::Together) => {
-            let why = narrowest(outcome).map(|why| format!(": {why}")).unwrap_or_default();
-            less("together", outcome.together.read, best.together.read) + &why
+            less("together", outcome.together.read, best.together.read) + &why(narrowest(outcome))
         }
         Some(Component::Served) => match (&outcome.balance, &best.balance) {
             (Some(mine), Some(theirs)) => {
@@ -318,32 +295,33 @@ pub fn why_worse(prefer: Prefer, best: (&Placement, &Outcome), other: (&Placemen
             _ => "less reaches the network cards".to_owned(),
         },
         Some(Component::Alone) => {
-            let why = narrowest(outcome).map(|why| format!(": {why}")).unwrap_or_default();
-            less("alone, added up", outcome.alone.read, best.alone.read) + &why
+            less("alone, added up", outcome.alone.read, best.alone.read) + &why(narrowest(outcome))
         }
         Some(Component::Graphics) => {
-            let link = narrow_link(outcome, |kind| kind == Kind::Gpu)
-                .map(|link| format!(": {link}"))
-                .unwrap_or_default();
+            let link = why(narrow_link(outcome, |kind| kind == Kind::Gpu));
             format!("a graphics card has fewer lanes, or slower ones{link}")
         }
         Some(Component::Switches) => {
             let switches = |outcome: &Outcome| outcome.slots.iter().filter(|slot| slot.is_switch).count();
             let (mine, theirs) = (switches(outcome), switches(best));
-            format!("it needs {} with a PCIe switch instead of {theirs}", count(mine, "card"))
+            format!("it needs {} with a PCIe switch instead of {theirs}", counted(mine, "card"))
         }
         Some(Component::Slots) => {
-            format!("it takes {} instead of {}", count(outcome.slots_used, "slot"), best.slots_used)
+            format!("it takes {} instead of {}", counted(outcome.slots_used, "slot"), best.slots_used)
         }
         Some(Component::Changes) => {
             let more = |outcome: &Outcome| outcome.settings.len() + outcome.lost.len();
-            format!("it changes or switches off {} instead of {}", count(more(outcome), "thing"), more(best))
+            format!(
+                "it changes or switches off {} instead of {}",
+                counted(more(outcome), "thing"),
+                more(best)
+            )
         }
         Some(Component::Adapters) => {
             let cards = |placement: &Placement| {
                 placement.seated.iter().filter(|seat| seat.choice.card.is_some()).count()
             };
-            format!("it needs {} instead of {}", count(cards(placement), "card"), cards(best_placement))
+            format!("it needs {} instead of {}", counted(cards(placement), "card"), cards(best_placement))
         }
         None => "it is as good".to_owned(),
     }

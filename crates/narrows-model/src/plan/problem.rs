@@ -3,12 +3,12 @@
 use std::iter::Sum;
 use std::ops::{Add, Sub};
 
-use super::search::{Parts, Request};
+use super::search::{Parts, Prefer, Request};
 use super::site::{Site, Slot, SplitMode, Splitting};
 use super::wish::{Kind, Wish};
 use crate::ceiling::pcie;
 use narrows_base::catalog::{Card, CardKind, catalog};
-use narrows_base::units::{Bytes, BytesPerSec, GtPerSec, Lanes};
+use narrows_base::units::{BytesPerSec, GtPerSec, Lanes};
 
 /// Equal devices: it does not matter which of them goes where.
 #[derive(Debug, Clone, PartialEq)]
@@ -80,12 +80,18 @@ pub(super) struct Problem<'a> {
     /// The ways to use each slot; none for one that is dead.
     pub(super) choices: Vec<Vec<Choice>>,
     pub(super) max_slots: Option<u8>,
+    pub(super) prefer: Prefer,
+    /// Whether drives are read out through network cards, of which there may be some on each of several sockets.
+    pub(super) serving: bool,
 }
 
 impl<'a> Problem<'a> {
     pub(super) fn new(site: &'a Site, request: &Request) -> Self {
         let choices = site.slots.iter().map(|slot| choices(slot, &request.parts)).collect();
-        Self { site, classes: classes(&request.wishes), choices, max_slots: request.max_slots }
+        let any = |test: fn(Kind) -> bool| request.wishes.iter().any(|wish| test(wish.kind));
+        let serving = site.sockets > 1 && any(Kind::is_drive) && any(Kind::is_network);
+        let (max_slots, prefer) = (request.max_slots, request.prefer);
+        Self { site, classes: classes(&request.wishes), choices, max_slots, prefer, serving }
     }
 
     /// The counts of all devices.
@@ -108,11 +114,8 @@ impl<'a> Problem<'a> {
     }
 
     /// What a filled slot moves with so many lanes; `None` when that does not work or a target is missed.
-    pub(super) fn value(&self, slot: usize, fill: &Fill, lanes: Lanes) -> Option<Value> {
-        let choice = self.choices.get(slot)?.get(fill.choice)?;
-        let place = &self.site.slots[slot];
-        let items = fill.counts.iter().zip(&self.classes).filter(|(count, _)| **count > 0);
-        value(place, choice, lanes, items.map(|(count, class)| (*count, class)))
+    pub(super) fn value(&self, slot: usize, choice: &Choice, counts: &[u8], lanes: Lanes) -> Option<Value> {
+        value(&self.site.slots[slot], choice, lanes, counts, &self.classes)
     }
 
     /// How many firmware settings change, and how many connectors and slots are lost.
@@ -122,6 +125,11 @@ impl<'a> Problem<'a> {
         let lost = setting.map_or(0, |setting| 1 + setting.slots_off.len() + setting.connectors_off.len());
         (lost + place.connectors_off.len() + usize::from(choice.mode.is_some())) as u64
     }
+}
+
+/// What so many devices of each class could move.
+pub(super) fn demand<'c>(devices: impl Iterator<Item = (&'c u8, &'c Class)>) -> WholeRate {
+    devices.map(|(count, class)| class.demand.times(u64::from(*count))).sum()
 }
 
 fn classes(wishes: &[Wish]) -> Vec<Class> {
@@ -244,11 +252,13 @@ pub(super) fn takes(slot: &Slot, choice: &Choice, wish: &Wish) -> bool {
     is_short && wish.form.is_none_or(|wanted| wanted == form)
 }
 
-pub(super) fn value<'c>(
+/// What a slot moves with so many devices of each class in it; `None` when that does not work or a target is missed.
+pub(super) fn value(
     slot: &Slot,
     choice: &Choice,
     lanes: Lanes,
-    items: impl Iterator<Item = (u8, &'c Class)>,
+    counts: &[u8],
+    classes: &[Class],
 ) -> Option<Value> {
     if lanes.get() == 0 {
         return None;
@@ -260,7 +270,7 @@ pub(super) fn value<'c>(
     let uplink = uplink_of(slot, choice, lanes).map(|(speed, lanes)| link_rate(speed, lanes));
     let mut value = Value::default();
     let mut used = 0u8;
-    for (count, class) in items {
+    for (&count, class) in counts.iter().zip(classes).filter(|(count, _)| **count > 0) {
         let fits = class.wish.kind.is_drive() == choice.drives
             && takes(slot, choice, &class.wish)
             && (choice.drives || class.wish.connector <= slot.connector);
@@ -364,15 +374,10 @@ impl Sum for WholeRate {
     }
 }
 
-/// Max_Payload_Size as platforms of a generation set it: 128 bytes up to 5 GT/s, 256 from 8 GT/s on.
-pub(super) fn payload(speed: GtPerSec) -> Bytes {
-    Bytes::new(if speed > GtPerSec::GEN2 { 256 } else { 128 })
-}
-
 /// What one lane carries towards the host; whole, so that x16 is exactly four times x4.
 fn lane_rate(speed: GtPerSec) -> WholeRate {
     let raw = pcie::raw(speed, Lanes::new(1)).unwrap_or_default();
-    WholeRate::new(pcie::device_to_host(raw, payload(speed)))
+    WholeRate::new(pcie::device_to_host(raw, pcie::usual_payload(speed)))
 }
 
 /// What a link carries towards the host ([`crate::ceiling::pcie`]), with the payload size that is usual at its speed.
@@ -383,7 +388,7 @@ pub(super) fn link_rate(speed: GtPerSec, lanes: Lanes) -> WholeRate {
 /// What a link carries towards the device.
 pub(super) fn link_write(speed: GtPerSec, lanes: Lanes) -> BytesPerSec {
     let raw = pcie::raw(speed, lanes).unwrap_or_default();
-    pcie::host_to_device(raw, payload(speed))
+    pcie::host_to_device(raw, pcie::usual_payload(speed))
 }
 
 #[cfg(test)]

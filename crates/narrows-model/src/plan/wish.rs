@@ -3,7 +3,8 @@
 use std::fmt;
 
 use super::problem::{self, WholeRate};
-use narrows_base::catalog::{SlotForm, catalog};
+use crate::path::of_word;
+use narrows_base::catalog::{Medium, SlotForm, catalog};
 use narrows_base::units::{BytesPerSec, GtPerSec, Lanes};
 
 /// What a device is, as far as slots and traffic care.
@@ -12,16 +13,21 @@ use narrows_base::units::{BytesPerSec, GtPerSec, Lanes};
 #[serde(rename_all = "snake_case")]
 pub enum Kind {
     /// An NVMe drive: goes into M.2 and U.2 slots, or onto a card.
+    #[serde(alias = "ssd", alias = "drive")]
     Nvme,
     /// An Ethernet card.
+    #[serde(alias = "eth")]
     Nic,
     /// An InfiniBand adapter.
+    #[serde(alias = "ib")]
     Hca,
     /// A drive on a SATA port of the board: takes no slot.
     Sata,
     /// A SAS or SATA adapter.
+    #[serde(alias = "sas")]
     Hba,
     /// A USB card.
+    #[serde(alias = "usb3card", alias = "usbcard")]
     Usb,
     /// A graphics card or accelerator.
     Gpu,
@@ -42,20 +48,6 @@ impl Kind {
             Self::Gpu => "gpu",
             Self::Card => "card",
         }
-    }
-
-    fn parse(word: &str) -> Option<Self> {
-        Some(match word {
-            "nvme" | "ssd" | "drive" => Self::Nvme,
-            "nic" | "eth" => Self::Nic,
-            "hca" | "ib" => Self::Hca,
-            "hba" | "sas" => Self::Hba,
-            "sata" => Self::Sata,
-            "usb3card" | "usb" | "usbcard" => Self::Usb,
-            "gpu" => Self::Gpu,
-            "card" => Self::Card,
-            _ => return None,
-        })
     }
 
     /// Whether it stores data.
@@ -115,6 +107,12 @@ pub struct Wish {
 }
 
 impl Wish {
+    /// Says that each delivers and takes what is published of a medium.
+    pub(super) fn delivers(&mut self, medium: &Medium) {
+        self.own = Some(BytesPerSec::from_mb(medium.read_megabytes_per_second));
+        self.own_write = Some(BytesPerSec::from_mb(medium.write_megabytes_per_second));
+    }
+
     /// What one device moves towards the host when nothing but itself limits it.
     pub fn demand(&self) -> WholeRate {
         let link = problem::link_rate(self.speed, self.lanes);
@@ -168,7 +166,7 @@ pub fn parse(text: &str) -> Result<Wish, WishError> {
         }
         _ => (1, head),
     };
-    let kind = Kind::parse(&word)
+    let kind: Kind = of_word(&word)
         .ok_or_else(|| refused("the kinds are nvme, sata, nic, hca, hba, usb3card, gpu and card"))?;
     let mut wish = usual(kind, count);
     wish.target = target;
@@ -192,8 +190,7 @@ pub fn parse(text: &str) -> Result<Wish, WishError> {
             && let Some(medium) = medium(&lower)
         {
             wish.name.clone_from(&medium.name);
-            wish.own = Some(BytesPerSec::from_mb(medium.read_megabytes_per_second));
-            wish.own_write = Some(BytesPerSec::from_mb(medium.write_megabytes_per_second));
+            wish.delivers(medium);
             if let (Some(speed), 1..) = (GtPerSec::from_pcie_generation(medium.generation), medium.lanes) {
                 (wish.speed, wish.lanes) = (speed, Lanes::new(medium.lanes));
             }
@@ -322,13 +319,15 @@ pub(super) fn parse_rate(text: &str) -> Option<BytesPerSec> {
     (number > 0.0 && number < 1e6).then(|| BytesPerSec::new(number * factor))
 }
 
+/// The letters and digits of a name, in lower case.
+pub(super) fn squeezed(name: &str) -> String {
+    name.chars().filter(char::is_ascii_alphanumeric).map(|c| c.to_ascii_lowercase()).collect()
+}
+
 /// The drive whose name contains this, whatever stands between its letters and digits; the shortest name wins.
-fn medium(text: &str) -> Option<&'static narrows_base::catalog::Medium> {
-    let squeezed = |text: &str| -> String {
-        text.chars().filter(char::is_ascii_alphanumeric).map(|c| c.to_ascii_lowercase()).collect()
-    };
+fn medium(text: &str) -> Option<&'static Medium> {
     let wanted = squeezed(text);
-    let fits = |medium: &&narrows_base::catalog::Medium| squeezed(&medium.name).contains(&wanted);
+    let fits = |medium: &&Medium| squeezed(&medium.name).contains(&wanted);
     let found = catalog().media.iter().filter(fits).min_by_key(|medium| medium.name.len());
     found.filter(|_| wanted.len() >= 3)
 }

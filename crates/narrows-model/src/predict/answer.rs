@@ -1,38 +1,11 @@
 //! What may be said of a prediction: an interval out of the residuals of its laws, or that nothing is known but a bound.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::law::{self, LEAST_ROWS, LEAST_SOURCES, Law, Residuals, Situation};
 use super::{Bound, BoundKind};
 use crate::ceiling::Basis;
-use narrows_base::units::BytesPerSec;
-
-/// What is known of the rate of a workload.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Answer {
-    /// The laws that decide hold here.
-    Known(Intervals),
-    /// They do not, or nobody has compared them with enough measurements.
-    NotKnown(NotKnown),
-}
-
-impl Answer {
-    /// The intervals; `None` when the rate is not known.
-    pub const fn intervals(&self) -> Option<&Intervals> {
-        match self {
-            Self::Known(intervals) => Some(intervals),
-            Self::NotKnown(_) => None,
-        }
-    }
-
-    /// Why the rate is not known; `None` when it is.
-    pub const fn not_known(&self) -> Option<&NotKnown> {
-        match self {
-            Self::Known(_) => None,
-            Self::NotKnown(it) => Some(it),
-        }
-    }
-}
+use narrows_base::units::{BytesPerSec, human};
 
 /// Where the true rate lies, as factors of the predicted one.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -73,11 +46,10 @@ pub(super) fn answer(
     bounds: &[Bound],
     (rate, decides): (BytesPerSec, Option<usize>),
     residuals: &Residuals,
-) -> Answer {
+) -> Result<Intervals, NotKnown> {
     let at_most = at_most(situation, bounds);
-    let not = |because: String, measure: &str| {
-        Answer::NotKnown(NotKnown { because, measure: measure.to_owned(), at_most })
-    };
+    let not =
+        |because: String, measure: &str| Err(NotKnown { because, measure: measure.to_owned(), at_most });
     if let Some(gap) = law::gap(situation) {
         return not(gap.because.clone(), &gap.measure);
     }
@@ -100,20 +72,13 @@ pub(super) fn answer(
             return not(few(term.law, residuals), &validity.measure);
         }
     }
-    Answer::Known(intervals(bounds, rate, residuals))
+    Ok(intervals(bounds, rate, residuals))
 }
 
 fn few(law: Law, residuals: &Residuals) -> String {
     let (rows, sources) = residuals.count(law);
-    let of = |count: usize, noun: &str| match count {
-        1 => format!("1 {noun}"),
-        count => format!("{count} {noun}s"),
-    };
-    format!(
-        "of {law} there are {} of {}, and an estimate needs {LEAST_ROWS} of {LEAST_SOURCES}",
-        of(rows, "measurement"),
-        of(sources, "source")
-    )
+    let (rows, sources) = (human::counted(rows, "measurement"), human::counted(sources, "source"));
+    format!("of {law} there are {rows} of {sources}, and an estimate needs {LEAST_ROWS} of {LEAST_SOURCES}")
 }
 
 /// The lowest bound that nothing exceeds: a wire, a cap, a rate that the maker states. A cache in main memory answers before any
@@ -136,9 +101,7 @@ fn at_most(situation: &Situation, bounds: &[Bound]) -> Option<usize> {
 fn intervals(bounds: &[Bound], rate: BytesPerSec, residuals: &Residuals) -> Intervals {
     let near = distinct(bounds, rate);
     let nominal = near.iter().map(|bound| bound.rate.get()).fold(f64::INFINITY, f64::min);
-    let mut laws: Vec<Law> = near.iter().flat_map(|bound| &bound.terms).map(|term| term.law).collect();
-    laws.sort_unstable();
-    laws.dedup();
+    let laws: BTreeSet<Law> = near.iter().flat_map(|bound| &bound.terms).map(|term| term.law).collect();
     let mut drawn: Vec<f64> = (0..DRAWS)
         .map(|draw| {
             let off: BTreeMap<Law, f64> =

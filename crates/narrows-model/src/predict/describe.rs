@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use crate::ceiling::pcie;
 use crate::path::file::{
     Attachment, Cache, Chipset, Crypt, Device, DeviceKind, Filesystem, Host, LinkGiven, Name, Part, PartKind,
-    Pattern, Raid, RaidKind, Slot, Switch, System, Volume, Workload,
+    Raid, RaidKind, Slot, Switch, System, Volume, Workload, free_name,
 };
 use crate::path::{
     CryptHop, DeviceHop, Hop, HopKind, HopSpec, LinkHop, Path, RaidHop, SocketHop, Target, UplinkHop, build,
@@ -38,11 +38,7 @@ pub fn describe(machine: &Machine, paths: &[Path]) -> (System, Vec<String>) {
         };
         let name = Name::new(format!("read-{target}"));
         if workloads.iter().all(|known: &Workload| known.name != name) {
-            workloads.push(Workload {
-                name,
-                pattern: Pattern::Sequential,
-                ..Workload::reading(target.as_str())
-            });
+            workloads.push(Workload { name, ..Workload::reading(target.as_str()) });
         }
     }
     let mut parts =
@@ -50,14 +46,8 @@ pub fn describe(machine: &Machine, paths: &[Path]) -> (System, Vec<String>) {
     parts.extend(writer.parts);
     let name =
         machine.cpus.model.get().map_or_else(|| "a machine".to_owned(), |cpu| format!("machine with {cpu}"));
-    let system = System {
-        name,
-        source: "narrows --to-path".to_owned(),
-        parts,
-        workloads,
-        published: Vec::new(),
-        ..System::default()
-    };
+    let source = "narrows --to-path".to_owned();
+    let system = System { name, source, parts, workloads, ..System::default() };
     (system, writer.notes)
 }
 
@@ -83,17 +73,23 @@ struct Writer<'m> {
 /// Where the way from a drive to memory has got to, seen from memory.
 #[derive(Debug, Clone)]
 enum DescribedPlace {
-    Socket(u32),
-    Chipset(Name),
-    Slot(Name),
+    On(Attachment),
     Switch(Name),
 }
 
 impl DescribedPlace {
+    fn socket(socket: u32) -> Self {
+        Self::On(Attachment::Socket { host: Name::new(HOST), socket })
+    }
+
+    const fn is_socket(&self) -> bool {
+        matches!(self, Self::On(Attachment::Socket { .. }))
+    }
+
     fn upstream(&self) -> Name {
         match self {
-            Self::Socket(_) => Name::new(HOST),
-            Self::Chipset(name) | Self::Slot(name) | Self::Switch(name) => name.clone(),
+            Self::On(on) => on.name().clone(),
+            Self::Switch(name) => name.clone(),
         }
     }
 }
@@ -105,7 +101,7 @@ impl Writer<'_> {
             return Some(known.clone());
         }
         let below: Vec<&Hop> =
-            path.hops.iter().filter(|it| it.above.as_ref() == Some(&hop.id) && is_layer(it)).collect();
+            path.hops.iter().filter(|it| it.above.as_ref() == Some(&hop.id) && is_layer(it.kind())).collect();
         if hop.kind() == HopKind::BlockQueue {
             return below.first().and_then(|below| self.layer(path, below));
         }
@@ -172,20 +168,19 @@ impl Writer<'_> {
 
     /// Makes parts of the way from memory down to a drive; its place, and its own end of the link.
     fn climb(&mut self, chain: &[&Hop]) -> (DescribedPlace, LinkGiven) {
-        let mut place = DescribedPlace::Socket(0);
+        let mut place = DescribedPlace::socket(0);
         let mut link = LinkGiven::default();
         let mut hops = chain.iter().rev().peekable();
         while let Some(hop) = hops.next() {
             match &hop.spec {
-                HopSpec::Socket(socket) => place = DescribedPlace::Socket(self.socket(socket)),
+                HopSpec::Socket(socket) => place = DescribedPlace::socket(self.socket(socket)),
                 // A chipset whose uplink is a PCIe link of its own has no slot above it.
                 HopSpec::Link(wire)
-                    if matches!(place, DescribedPlace::Socket(_))
-                        && hops.peek().is_some_and(|it| shows_uplink(it)) =>
+                    if place.is_socket() && hops.peek().is_some_and(|it| shows_uplink(it)) =>
                 {
                     link = state(wire).unwrap_or_default();
                 }
-                HopSpec::Chipset(uplink) if matches!(place, DescribedPlace::Socket(_)) => {
+                HopSpec::Chipset(uplink) if place.is_socket() => {
                     place = self.chipset(hop, uplink, &place, link);
                     link = LinkGiven::default();
                 }
@@ -226,23 +221,18 @@ impl Writer<'_> {
         seen: LinkGiven,
     ) -> DescribedPlace {
         let Some(entry) = uplink.chipset.as_ref() else { return place.clone() };
-        let socket = if let DescribedPlace::Socket(socket) = place { *socket } else { 0 };
+        let socket =
+            if let DescribedPlace::On(Attachment::Socket { socket, .. }) = place { *socket } else { 0 };
         let uplink = if entry.visible_link { seen } else { LinkGiven::default() };
         let chipset = Chipset { host: Name::new(HOST), socket, model: Some(entry.name.clone()), uplink };
-        DescribedPlace::Chipset(self.add(hop, PartKind::Chipset(chipset)))
+        DescribedPlace::On(Attachment::Chipset { chipset: self.add(hop, PartKind::Chipset(chipset)) })
     }
 
     /// The slot that a link hangs in. Below a switch there is none: its port is the place.
     fn slot(&mut self, hop: &Hop, link: LinkGiven, place: DescribedPlace) -> DescribedPlace {
-        let on = match place {
-            DescribedPlace::Socket(socket) => Attachment::Socket { host: Name::new(HOST), socket },
-            DescribedPlace::Chipset(chipset) => Attachment::Chipset { chipset },
-            DescribedPlace::Slot(slot) => Attachment::Slot { slot },
-            DescribedPlace::Switch(_) => return place,
-        };
-        DescribedPlace::Slot(
-            self.add(hop, PartKind::Slot(Slot { on, link, connector: None, form: None, bifurcation: None })),
-        )
+        let DescribedPlace::On(on) = place else { return place };
+        let slot = Slot { on, link, connector: None, form: None, bifurcation: None };
+        DescribedPlace::On(Attachment::Slot { slot: self.add(hop, PartKind::Slot(slot)) })
     }
 
     fn add(&mut self, hop: &Hop, kind: PartKind) -> Name {
@@ -257,20 +247,18 @@ impl Writer<'_> {
 
     /// The hop's id as a name: `link:0000:02:00.0` becomes `slot-0000-02-00-0`.
     fn free_name(&self, hop: &Hop) -> Name {
-        let (kind, id) = hop.id.as_str().split_once(':').unwrap_or(("part", hop.id.as_str()));
-        let plain: String =
-            id.chars().map(|c| if c.is_ascii_alphanumeric() || c == '_' { c } else { '-' }).collect();
+        let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '_';
+        let plain: String = hop.id.key().chars().map(|c| if is_plain(c) { c } else { '-' }).collect();
         let plain = plain.trim_matches('-');
-        let base = match kind {
-            "device" | "raid" | "crypt" | "logical_volume" | "cache" if !plain.is_empty() => plain.to_owned(),
-            "link" => format!("slot-{plain}"),
-            "filesystem" => format!("fs-{}", if plain.is_empty() { "root" } else { plain }),
+        let base = match hop.kind() {
+            HopKind::Link => format!("slot-{plain}"),
+            HopKind::Filesystem => format!("fs-{}", if plain.is_empty() { "root" } else { plain }),
+            kind if kind.is_layer() && !plain.is_empty() => plain.to_owned(),
             kind => format!("{kind}-{plain}"),
         };
         let base: String = base.chars().take(56).collect();
         let taken = |name: &str| name == HOST || self.parts.iter().any(|part| part.name.as_str() == name);
-        let numbered = (2_u32..).map(|number| format!("{base}-{number}"));
-        Name::new(std::iter::once(base.clone()).chain(numbered).find(|name| !taken(name)).unwrap_or_default())
+        Name::new(free_name(&base, taken))
     }
 }
 
@@ -280,17 +268,8 @@ fn shows_uplink(hop: &Hop) -> bool {
     uplink.chipset.as_ref().is_some_and(|entry| entry.visible_link)
 }
 
-fn is_layer(hop: &Hop) -> bool {
-    matches!(
-        hop.kind(),
-        HopKind::BlockQueue
-            | HopKind::Device
-            | HopKind::Raid
-            | HopKind::Crypt
-            | HopKind::Cache
-            | HopKind::LogicalVolume
-            | HopKind::Filesystem
-    )
+fn is_layer(kind: HopKind) -> bool {
+    kind.is_layer() || kind == HopKind::BlockQueue
 }
 
 fn array(raid: &RaidHop, members: Vec<Name>) -> Option<Raid> {

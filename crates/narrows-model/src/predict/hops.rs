@@ -3,11 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::flow::Duplex;
+use super::law::Situation;
 use super::zfs::Zfs;
 use crate::ceiling::{self, Basis, Ceiling, Ceilings, Limit, crypt, drive_bus, medium, pcie, raid};
-use crate::path::file::{Device, DeviceKind, Engine, Host, Iommu, Name, PartKind, Pattern, System, Workload};
-use crate::path::{CryptHop, Hop, HopId, HopKind, HopSpec, Path, RaidLevel, Traffic};
-use narrows_base::catalog::catalog;
+use crate::path::file::{
+    BuildError, Device, DeviceKind, Host, Iommu, Name, Part, PartKind, Pattern, System, Workload, path,
+};
+use crate::path::{Hop, HopId, HopKind, HopSpec, Path, RaidLevel, Traffic};
 use narrows_base::fact::Fact;
 use narrows_base::units::{Bytes, BytesPerSec, human};
 use narrows_machine::cipher::CipherRate;
@@ -20,8 +22,10 @@ const BUFFERED_MEMORY: f64 = 3.0;
 
 /// A hop with what it carries, and what a byte of the workload costs it.
 #[derive(Debug, Clone)]
-pub(super) struct Loaded {
+pub(super) struct Loaded<'s> {
     pub(super) hop: Hop,
+    /// The part that it is, or that it leads to.
+    pub(super) part: Option<&'s Part>,
     pub(super) ceilings: Ceilings,
     pub(super) duplex: Duplex,
     /// Bytes read across it for each byte that the workload reads.
@@ -49,22 +53,23 @@ pub(super) struct Loaded {
     pub(super) copied_by_zfs: bool,
 }
 
-impl Loaded {
-    /// The name of the part that it is.
-    pub(super) fn part(&self) -> Name {
-        let id = self.hop.id.as_str();
-        Name::new(id.split_once(':').map_or(id, |(_, name)| name))
+impl<'s> Loaded<'s> {
+    /// What the part is.
+    pub(super) fn part_kind(&self) -> Option<&'s PartKind> {
+        self.part.map(|part| &part.kind)
     }
 
     /// The drive that it is.
-    pub(super) fn device<'s>(&self, system: &'s System) -> Option<&'s Device> {
-        if self.hop.kind() != HopKind::Device {
-            return None;
-        }
-        match &system.part(&self.part())?.kind {
-            PartKind::Device(device) => Some(device),
+    pub(super) fn device(&self) -> Option<&'s Device> {
+        match self.part_kind()? {
+            PartKind::Device(device) if self.hop.kind() == HopKind::Device => Some(device),
             _ => None,
         }
+    }
+
+    /// Its ceiling in the direction that a workload is taken to go in: that of reads, where it has any.
+    pub(super) const fn used(&self, workload: &Workload) -> &Ceiling {
+        if workload.read_share > 0.0 { &self.ceilings.read } else { &self.ceilings.write }
     }
 
     /// Bytes read and written across it for each byte of a workload of which this share reads.
@@ -91,51 +96,84 @@ impl Loaded {
     }
 }
 
+/// A workload on its path.
+pub(super) struct Run<'s> {
+    pub(super) workload: &'s Workload,
+    pub(super) path: Path,
+    pub(super) hops: Vec<Loaded<'s>>,
+    /// What decides which laws hold.
+    pub(super) situation: Situation,
+    pub(super) system: &'s System,
+}
+
+impl<'s> Run<'s> {
+    /// A workload of a system, where so many jobs are at work in all.
+    pub(super) fn new(system: &'s System, workload: &'s Workload, jobs: u32) -> Result<Self, BuildError> {
+        let path = path(system, &workload.target, workload.jobs)?;
+        let hops = load(system, &path, workload, jobs);
+        let situation = Situation::of(system, &hops, workload);
+        Ok(Self { workload, path, hops, situation, system })
+    }
+
+    /// The host that the workload runs on.
+    pub(super) fn host(&self) -> Option<&'s Host> {
+        host_of(self.system, &self.workload.target)
+    }
+
+    /// How many of so many threads are at work at once, one on each core, and these in words.
+    pub(super) fn at_work(&self, threads: u32) -> (u32, String) {
+        let there = self.host().and_then(|host| host.cores).unwrap_or(u32::MAX);
+        let count = threads.clamp(1, there.max(1));
+        (count, human::counted(count, "core"))
+    }
+
+    /// Whether the drives are main memory: then a core does each I/O itself, and no more are under way than there are jobs.
+    pub(super) fn is_memory(&self) -> bool {
+        self.hops.iter().filter_map(Loaded::device).any(|device| device.kind == DeviceKind::Ramdisk)
+    }
+}
+
 /// The hops of `path` under `workload`, `jobs` at work on whatever encrypts.
-pub(super) fn load(system: &System, path: &Path, workload: &Workload, jobs: u32) -> Vec<Loaded> {
-    let buffered = matches!(workload.engine, Engine::Buffered | Engine::Hdparm);
+fn load<'s>(system: &'s System, path: &Path, workload: &Workload, jobs: u32) -> Vec<Loaded<'s>> {
     let zfs = Zfs::of(system, &path.hops, workload);
     let known: BTreeMap<&HopId, &Hop> = path.hops.iter().map(|hop| (&hop.id, hop)).collect();
-    path.hops
-        .iter()
-        .map(|hop| {
-            let above = ancestors(&known, hop);
-            let (write_factor, read_to_write) = small_write(&above, workload);
-            let memory = if hop.kind() == HopKind::Memory && buffered { BUFFERED_MEMORY } else { 1.0 };
-            let named = ciphered(system, hop);
-            let mut loaded = Loaded {
-                ceilings: ceilings(system, &named, jobs, workload),
-                hop: named,
-                duplex: duplex(hop),
-                read: (hop.traffic.read - hop.against.read) * memory,
-                write: (hop.traffic.write - hop.against.write) * write_factor * memory,
-                against: hop.against,
-                read_to_write: hop.traffic.write * read_to_write,
-                of: above
-                    .iter()
-                    .chain([&hop])
-                    .filter(|it| it.kind() == HopKind::Device)
-                    .map(|it| it.id.clone())
-                    .collect(),
-                touched: touched(&above, workload.block_size),
-                asked: 0.0,
-                missed: 1.0,
-                grown: 1.0,
-                translated: false,
-                copied_by_zfs: false,
-            };
-            loaded.asked = loaded.read;
-            if let Some(zfs) = &zfs {
-                zfs.load(system, &above, &mut loaded, workload);
-            }
-            translate(system, &mut loaded, workload);
-            if hop.kind() == HopKind::Device {
-                settle_writes(system, &mut loaded, workload);
-                leave_resync(&above, &mut loaded);
-            }
-            loaded
-        })
-        .collect()
+    let load = |hop: &Hop| {
+        let above = ancestors(&known, hop);
+        let part = system.part(&Name::new(hop.id.key()));
+        let (write_factor, read_to_write) = small_write(&above, workload);
+        let is_copied = hop.kind() == HopKind::Memory && workload.engine.is_cached();
+        let memory = if is_copied { BUFFERED_MEMORY } else { 1.0 };
+        let read = (hop.traffic.read - hop.against.read) * memory;
+        let drives = above.iter().copied().chain([hop]).filter(|it| it.kind() == HopKind::Device);
+        let named = ciphered(system, part, hop);
+        let mut loaded = Loaded {
+            ceilings: ceilings(system, part, &named, jobs, workload),
+            hop: named,
+            part,
+            duplex: duplex(hop),
+            read,
+            write: (hop.traffic.write - hop.against.write) * write_factor * memory,
+            against: hop.against,
+            read_to_write: hop.traffic.write * read_to_write,
+            of: drives.map(|it| it.id.clone()).collect(),
+            touched: touched(&above, workload.block_size),
+            asked: read,
+            missed: 1.0,
+            grown: 1.0,
+            translated: false,
+            copied_by_zfs: false,
+        };
+        if let Some(zfs) = &zfs {
+            zfs.load(system, &above, &mut loaded, workload);
+        }
+        translate(system, &mut loaded, workload);
+        if hop.kind() == HopKind::Device {
+            settle_writes(&mut loaded, workload);
+            leave_resync(&above, &mut loaded);
+        }
+        loaded
+    };
+    path.hops.iter().map(load).collect()
 }
 
 /// The hops above one, nearest first.
@@ -163,36 +201,36 @@ pub fn duplex(hop: &Hop) -> Duplex {
     }
 }
 
-fn ceilings(system: &System, hop: &Hop, jobs: u32, workload: &Workload) -> Ceilings {
+fn ceilings(system: &System, part: Option<&Part>, hop: &Hop, jobs: u32, workload: &Workload) -> Ceilings {
     if let Some(wire) = drive_bus::tunnel(hop) {
         return Ceilings::same(wire);
     }
     let HopSpec::Crypt(crypt) = &hop.spec else {
-        return stripe_writes(system, ceiling::of_hop(hop), hop, workload);
+        let mut found = ceiling::of_hop(hop);
+        if let Some(limit) = found.write.limit_mut() {
+            stripe_writes(system, hop, workload, limit);
+        }
+        return found;
     };
-    let part = system.part(&Name::new(crypt.block.as_str())).map(|part| &part.kind);
     // Without queues each completion decrypts on the core that its interrupt comes to.
-    let submitters = match part {
+    let submitters = match part.map(|part| &part.kind) {
         Some(PartKind::Crypt(given)) if !given.workqueues => jobs.saturating_mul(workload.depth.max(1)),
         _ => jobs,
     };
-    let found = crypt::with_submitters(crypt, submitters);
-    let large = crypt.cipher.value().is_some_and(|cipher| cipher.sector_size.get() >= 4096);
-    match large {
-        true => Ceilings {
-            read: large_sectors(found.read, crypt::READ_SHARE),
-            write: large_sectors(found.write, crypt::WRITE_SHARE),
-        },
-        false => found,
+    let mut found = crypt::with_submitters(crypt, submitters);
+    if crypt.cipher.value().is_some_and(|cipher| cipher.sector_size.get() >= 4096) {
+        found.read.limit_mut().into_iter().for_each(|limit| large_sectors(limit, crypt::READ_SHARE));
+        found.write.limit_mut().into_iter().for_each(|limit| large_sectors(limit, crypt::WRITE_SHARE));
     }
+    found
 }
 
 /// What the stripe threads of a parity array write: less when writes do not fill whole stripes.
-fn stripe_writes(system: &System, ceilings: Ceilings, hop: &Hop, workload: &Workload) -> Ceilings {
-    let (HopSpec::Raid(raid), Ceiling::Known(limit)) = (&hop.spec, &ceilings.write) else { return ceilings };
-    let Some((chunk, members, parities)) = stripes(hop).filter(|(_, _, parities)| *parities > 0) else {
-        return ceilings;
-    };
+fn stripe_writes(system: &System, hop: &Hop, workload: &Workload, write: &mut Limit) {
+    let (HopSpec::Raid(raid), Some((chunk, members, parities))) = (&hop.spec, stripes(hop)) else { return };
+    if parities == 0 {
+        return;
+    }
     let stripe = chunk.get().saturating_mul(members.saturating_sub(parities).max(1) as u64).max(1);
     let fills = workload.block_size.get().is_multiple_of(stripe);
     let threads = raid.md.group_threads.value().copied().unwrap_or(0).max(1);
@@ -201,63 +239,42 @@ fn stripe_writes(system: &System, ceilings: Ceilings, hop: &Hop, workload: &Work
         _ => None,
     });
     let turned = disks.reduce(BytesPerSec::min).filter(|_| workload.block_size.get() < stripe);
-    let threads = raid::stripe_threads(fills, threads).min(limit.rate);
+    let threads = raid::stripe_threads(fills, threads).min(write.rate);
     let rate = turned.map_or(threads, |disk| threads.min(raid::partial_stripes_of_disks(disk)));
     let how = if fills { "writes that fill stripes" } else { "writes that do not fill stripes" };
-    let formula = format!("{}; {how} get {rate}", limit.formula);
-    let write = Ceiling::Known(Limit { rate, formula, ..limit.clone() });
-    Ceilings { write, ..ceilings }
+    write.change(rate, &format!("{how} get {rate}"));
 }
 
 /// The rate of a mapping with sectors of 4096 bytes. The share of the cipher that dm-crypt gets was measured with 512; large
 /// sectors cost less for each byte, but nothing makes it faster than the cipher alone.
-fn large_sectors(ceiling: Ceiling, share: f64) -> Ceiling {
-    let Ceiling::Known(limit) = ceiling else { return ceiling };
+fn large_sectors(limit: &mut Limit, share: f64) {
     let gain = crypt::SMALL_SECTORS.min(1.0 / share);
     let rate = limit.rate * gain;
-    Ceiling::Known(Limit {
-        rate,
-        basis: Basis::Guess,
-        formula: format!("{}; × {gain:.2} with sectors of 4096 bytes = {rate}", limit.formula),
-        ..limit
-    })
+    limit.basis = Basis::Guess;
+    limit.change(rate, &format!("× {gain:.2} with sectors of 4096 bytes = {rate}"));
 }
 
-/// A hop; a mapping with the rate of its cipher on one core, which is what one I/O gets of it.
-fn ciphered(system: &System, hop: &Hop) -> Hop {
+/// A hop; a mapping with the rate of its cipher on one core, which is what one I/O gets of it: that of its host's cores where
+/// nobody gave one.
+fn ciphered(system: &System, part: Option<&Part>, hop: &Hop) -> Hop {
     let mut named = hop.clone();
-    if let HopSpec::Crypt(crypt) = &hop.spec {
-        named.spec = HopSpec::Crypt(Box::new(with_cipher(system, hop, crypt)));
+    if let HopSpec::Crypt(crypt) = &mut named.spec
+        && crypt.cipher.value().is_none()
+        && let Some(rate) = part.and_then(|part| cipher_of_host(system, part))
+    {
+        crypt.cipher = rate;
     }
     named
 }
 
-/// A mapping of which nobody gave the cipher's rate gets that of its host's cores.
-fn with_cipher(system: &System, hop: &Hop, crypt: &CryptHop) -> CryptHop {
-    if crypt.cipher.value().is_some() {
-        return crypt.clone();
-    }
-    let name = Name::new(hop.id.as_str().trim_start_matches("crypt:"));
-    let part = system.part(&name).and_then(|part| match &part.kind {
-        PartKind::Crypt(it) => Some(it),
-        _ => None,
-    });
-    let cpu = host_of(system, &name).and_then(|host| host.cpu.as_deref());
-    let core = cpu.and_then(|cpu| catalog().core_by_words(cpu));
-    let (Some(part), Some(core)) = (part, core) else { return crypt.clone() };
-    let Some(cycles_per_round) = core.aes_cycles_per_round else { return crypt.clone() };
-    let key_bits = part.key_bits.unwrap_or(512);
-    let aes = crypt::AesCore { cycles_per_round, gigahertz: core.gigahertz };
+/// What a core of its host does of the cipher of a mapping.
+fn cipher_of_host(system: &System, part: &Part) -> Option<Fact<CipherRate>> {
+    let PartKind::Crypt(given) = &part.kind else { return None };
+    let core = host_of(system, &part.name)?.core()?;
+    let key_bits = given.key_bits.unwrap_or(512);
+    let aes = crypt::AesCore { cycles_per_round: core.aes_cycles_per_round?, gigahertz: core.gigahertz };
     let rate = crypt::xts_rate(aes, key_bits, crypt::AF_ALG);
-    let known = CipherRate {
-        cipher: part.cipher.clone().unwrap_or_else(|| "aes-xts-plain64".to_owned()),
-        key_bits,
-        sector_size: part.sector_size.unwrap_or(Bytes::new(512)),
-        decrypt: rate,
-        encrypt: rate,
-        driver: None,
-    };
-    CryptHop { cipher: Fact::known(known, format!("cycles of a round on {}", core.name)), ..crypt.clone() }
+    Some(Fact::known(given.rated(rate, rate), format!("cycles of a round on {}", core.name)))
 }
 
 /// The host that a part lies on, by its first way down.
@@ -303,69 +320,48 @@ fn small_write(above: &[&Hop], workload: &Workload) -> (f64, f64) {
 }
 
 /// Writes of more than the fast cache of a drive takes go on at the rate behind it.
-fn settle_writes(system: &System, loaded: &mut Loaded, workload: &Workload) {
-    let Some(cache) = loaded.device(system).and_then(|device| device.cache) else { return };
-    let (Some(size), Ceiling::Known(limit)) = (workload.size, &loaded.ceilings.write) else { return };
+fn settle_writes(loaded: &mut Loaded<'_>, workload: &Workload) {
+    let Some(cache) = loaded.device().and_then(|device| device.cache) else { return };
+    let (Some(size), Some(limit)) = (workload.size, loaded.ceilings.write.limit_mut()) else { return };
     let volume = Bytes::new((size.as_f64() * loaded.write * (1.0 - workload.read_share)) as u64);
     let rate = medium::cached_write_rate(volume, cache.size, limit.rate, cache.steady);
-    let formula = format!(
-        "{}; {volume} through a cache of {}, then {} = {rate}",
-        limit.formula, cache.size, cache.steady
-    );
-    loaded.ceilings.write = Ceiling::Known(Limit { rate, formula, ..limit.clone() });
+    limit
+        .change(rate, &format!("{volume} through a cache of {}, then {} = {rate}", cache.size, cache.steady));
 }
 
 /// What a resync of the array above leaves of a member.
-fn leave_resync(above: &[&Hop], loaded: &mut Loaded) {
+fn leave_resync(above: &[&Hop], loaded: &mut Loaded<'_>) {
     let taken = above.iter().find_map(|hop| match &hop.spec {
         HopSpec::Raid(raid) => raid.md.sync_speed.value().copied(),
         _ => None,
     });
     let Some(taken) = taken else { return };
-    let left = |ceiling: &mut Ceiling| {
-        if let Ceiling::Known(limit) = ceiling {
-            limit.rate = limit.rate - taken;
-            limit.formula = format!("{}; a resync takes {taken} and leaves {}", limit.formula, limit.rate);
-        }
-    };
-    left(&mut loaded.ceilings.read);
-    left(&mut loaded.ceilings.write);
-}
-
-/// The rate in one direction.
-pub(super) fn rate(ceilings: &Ceilings, read: bool) -> Option<BytesPerSec> {
-    if read { ceilings.read.rate() } else { ceilings.write.rate() }
+    for limit in loaded.ceilings.limits_mut() {
+        let left = limit.rate - taken;
+        limit.change(left, &format!("a resync takes {taken} and leaves {left}"));
+    }
 }
 
 /// The smallest page of x86 and arm64.
 const PAGE: Bytes = Bytes::from_kib(4);
 
 /// Lowers the ceilings of a link by [`pcie::kept_by_iommu`]. The window of addresses is what is under way.
-fn translate(system: &System, loaded: &mut Loaded, workload: &Workload) {
-    if loaded.hop.kind() != HopKind::Link {
-        return;
-    }
-    let Some(host) = host_of(system, &loaded.part()).filter(|host| host.iommu.is_some_and(Iommu::translates))
-    else {
-        return;
-    };
+fn translate(system: &System, loaded: &mut Loaded<'_>, workload: &Workload) {
+    let part = loaded.part.filter(|_| loaded.hop.kind() == HopKind::Link);
+    let host = part.and_then(|part| host_of(system, &part.name));
+    let Some(host) = host.filter(|host| host.iommu.is_some_and(Iommu::translates)) else { return };
     let large_pages = host.iommu_pages.is_some_and(|pages| pages > PAGE);
     let size = Bytes::new((workload.block_size.as_f64() / loaded.touched.max(1.0)) as u64);
     let window = Bytes::new((workload.in_flight() * workload.block_size.as_f64()) as u64);
-    for ceiling in [&mut loaded.ceilings.read, &mut loaded.ceilings.write] {
-        let Ceiling::Known(limit) = ceiling else { continue };
+    let shown = [size, window].map(human::block_size);
+    for limit in loaded.ceilings.limits_mut() {
         let kept = pcie::kept_by_iommu(limit.rate, size, window, large_pages);
-        if kept >= 1.0 {
-            continue;
+        if kept < 1.0 {
+            let rate = limit.rate * kept;
+            let [size, window] = &shown;
+            let why = format!("× {kept:.2} that the IOMMU leaves with I/Os of {size} in {window} = {rate}");
+            limit.change(rate, &why);
+            loaded.translated = true;
         }
-        let rate = limit.rate * kept;
-        let formula = format!(
-            "{}; × {kept:.2} that the IOMMU leaves with I/Os of {} in {} = {rate}",
-            limit.formula,
-            human::block_size(size),
-            human::block_size(window)
-        );
-        *ceiling = Ceiling::Known(Limit { rate, formula, ..limit.clone() });
-        loaded.translated = true;
     }
 }

@@ -19,10 +19,13 @@ mod tests;
 mod time;
 mod zfs;
 
-pub use answer::{Answer, Intervals, NotKnown};
+pub use answer::{Intervals, NotKnown};
 pub use describe::describe;
 pub use hops::duplex;
 pub use solve::{predict, predict_together, predict_widened};
+
+use std::cmp::Ordering;
+use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
@@ -54,8 +57,9 @@ pub struct Prediction {
     pub decides: Option<usize>,
     /// What the rate does when a hop's ceiling is raised, largest first.
     pub sensitivity: Vec<Sensitivity>,
-    /// What may be said of the rate: where the truth lies, or that it is not known.
-    pub answer: Answer,
+    /// What may be said of the rate: where the truth lies; or why it is not known, because the laws that decide do not hold here,
+    /// or nobody has compared them with enough measurements.
+    pub answer: Result<Intervals, NotKnown>,
     /// What decides which laws hold.
     pub situation: Situation,
     /// What a person should know of it: what was assumed, what is not covered.
@@ -64,13 +68,13 @@ pub struct Prediction {
 
 impl Prediction {
     /// What may be said by other residuals than those that the program was built with.
-    pub fn answer_by(&self, residuals: &Residuals) -> Answer {
+    pub fn answer_by(&self, residuals: &Residuals) -> Result<Intervals, NotKnown> {
         answer::answer(&self.situation, &self.bounds, (self.rate, self.decides), residuals)
     }
 
     /// The bound that nothing exceeds, where the rate is not known.
     pub fn at_most(&self) -> Option<&Bound> {
-        self.bounds.get(self.answer.not_known()?.at_most?)
+        self.bounds.get(self.answer.as_ref().err()?.at_most?)
     }
 
     /// The bound that decides.
@@ -111,16 +115,10 @@ pub enum BoundKind {
     Cap,
 }
 
-impl BoundKind {
+impl fmt::Display for BoundKind {
     /// The word for it.
-    pub const fn word(self) -> &'static str {
-        match self {
-            Self::Bandwidth => "bandwidth",
-            Self::Iops => "iops",
-            Self::Depth => "depth",
-            Self::Processor => "processor",
-            Self::Cap => "cap",
-        }
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.serialize(f)
     }
 }
 
@@ -151,6 +149,11 @@ pub struct Bound {
 }
 
 impl Bound {
+    /// The order of bounds, the lowest first.
+    fn by_rate(&self, other: &Self) -> Ordering {
+        self.rate.get().total_cmp(&other.rate.get())
+    }
+
     /// A guess by one law, in both directions, of what its formula tells.
     fn new(
         kind: BoundKind,
@@ -166,12 +169,16 @@ impl Bound {
 }
 
 /// What was assumed, and what is not covered.
-fn notes_of(workload: &Workload, hops: &[Loaded], bounds: &[Bound], deciding: Option<&Bound>) -> Vec<String> {
+fn notes_of(
+    workload: &Workload,
+    hops: &[Loaded<'_>],
+    bounds: &[Bound],
+    deciding: Option<&Bound>,
+) -> Vec<String> {
     let mut notes: Vec<String> = deciding.and_then(|bound| law(bound, hops)).into_iter().collect();
     for loaded in hops {
         let ignored = matches!(loaded.hop.kind(), HopKind::Memory | HopKind::Application);
-        let used = if workload.read_share > 0.0 { &loaded.ceilings.read } else { &loaded.ceilings.write };
-        if let (Ceiling::Unknown(why), false) = (used, ignored) {
+        if let (Ceiling::Unknown(why), false) = (loaded.used(workload), ignored) {
             notes.push(format!("{} is not counted: {why}", loaded.hop.name));
         }
     }
@@ -183,7 +190,7 @@ fn notes_of(workload: &Workload, hops: &[Loaded], bounds: &[Bound], deciding: Op
         ));
     }
     let parity = hops.iter().any(|loaded| loaded.read_to_write > 0.0);
-    if parity && workload.read_share < 1.0 {
+    if parity && workload.writes() {
         notes.push("writes smaller than a stripe read the old data and parity first".to_owned());
     }
     notes.extend(file_system(workload, hops));
@@ -191,7 +198,7 @@ fn notes_of(workload: &Workload, hops: &[Loaded], bounds: &[Bound], deciding: Op
 }
 
 /// Which law the deciding bound is of, where that is not the plain ceiling of its hop, and how far it holds.
-fn law(bound: &Bound, hops: &[Loaded]) -> Option<String> {
+fn law(bound: &Bound, hops: &[Loaded<'_>]) -> Option<String> {
     let loaded = hops.iter().find(|loaded| loaded.hop.id == bound.hop)?;
     let said = match (bound.kind, loaded.hop.kind()) {
         (BoundKind::Cap, _) => {
@@ -217,7 +224,7 @@ fn law(bound: &Bound, hops: &[Loaded]) -> Option<String> {
 }
 
 /// What was assumed of ZFS and of caches before drives.
-fn file_system(workload: &Workload, hops: &[Loaded]) -> Vec<String> {
+fn file_system(workload: &Workload, hops: &[Loaded<'_>]) -> Vec<String> {
     let mut notes = Vec::new();
     let missed = hops.iter().map(|loaded| loaded.missed).fold(1.0, f64::min);
     if missed < 1.0 && workload.read_share > 0.0 {
@@ -226,7 +233,7 @@ fn file_system(workload: &Workload, hops: &[Loaded]) -> Vec<String> {
             "{hit} of reads are taken to find their data in the ARC, as if all had been read before"
         ));
     }
-    let writes = workload.read_share < 1.0;
+    let writes = workload.writes();
     if writes && workload.pattern == Pattern::Random && hops.iter().any(|loaded| loaded.grown > 1.0) {
         notes.push(
             "random writes of less than a record have no law: what ZFS reads for them is not counted"

@@ -2,14 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use super::flow::{self, Duplex, Flow, HopCapacity, Pool, Stop};
-use super::hops::{self, Loaded};
-use super::law::{self, Residuals, Situation, Term};
-use super::own::{self, Narrowest, Own};
-use super::{Bound, BoundKind, Prediction, Sensitivity, answer, notes_of};
+use super::flow::{self, CapacityUse, Duplex, Flow, HopCapacity, Pool, Stop};
+use super::hops::{Loaded, Run};
+use super::law::{self, Law, Residuals};
+use super::{Bound, BoundKind, Prediction, Sensitivity, answer, notes_of, own};
 use crate::ceiling::{Basis, Direction, FactRef, Limit};
-use crate::path::file::{BuildError, System, Workload, path};
-use crate::path::{HopId, Path};
+use crate::path::HopId;
+use crate::path::file::{BuildError, System, Workload};
 use narrows_base::units::{Bytes, BytesPerSec, Iops, Nanos};
 
 /// What a workload will get, beside those that run at the same time (`with`).
@@ -30,15 +29,11 @@ pub fn predict(system: &System, workload: &Workload) -> Result<Prediction, Build
 /// The same as [`predict`].
 pub fn predict_together(system: &System, workloads: &[Workload]) -> Result<Vec<Prediction>, BuildError> {
     let runs = runs(system, workloads)?;
-    let solved = solve(system, &runs, None);
+    let solved = solve(&runs, None);
     let steps: Vec<Vec<Sensitivity>> =
-        (0..runs.len()).map(|at| sensitivity(system, &runs, at, &solved)).collect();
-    Ok(runs
-        .into_iter()
-        .zip(solved)
-        .zip(steps)
-        .map(|((run, solved), steps)| finish(run, solved, steps))
-        .collect())
+        solved.iter().enumerate().map(|(at, now)| sensitivity(&runs, at, now)).collect();
+    let solved = solved.into_iter().zip(steps);
+    Ok(runs.into_iter().zip(solved).map(|(run, (solved, steps))| finish(run, solved, steps)).collect())
 }
 
 /// What a workload would get alone if one hop of its path carried `factor` times as much. The formulas of bounds stay those of the hop as it
@@ -51,33 +46,15 @@ pub fn predict_widened(
     workload: &Workload,
     (hop, factor): (&HopId, f64),
 ) -> Result<Prediction, BuildError> {
-    let runs = runs(system, std::slice::from_ref(workload))?;
-    let solved = solve(system, &runs, Some((hop, factor)));
-    let predictions = runs.into_iter().zip(solved).map(|(run, it)| finish(run, it, Vec::new()));
-    let mut predictions: Vec<Prediction> = predictions.collect();
-    Ok(predictions.swap_remove(0))
+    let mut runs = runs(system, std::slice::from_ref(workload))?;
+    let mut solved = solve(&runs, Some((hop, factor)));
+    Ok(finish(runs.swap_remove(0), solved.swap_remove(0), Vec::new()))
 }
 
 /// All workloads on their paths.
-fn runs<'w>(system: &System, workloads: &'w [Workload]) -> Result<Vec<FlowRun<'w>>, BuildError> {
+fn runs<'s>(system: &'s System, workloads: &'s [Workload]) -> Result<Vec<Run<'s>>, BuildError> {
     let jobs: u32 = workloads.iter().map(|workload| workload.jobs.max(1)).fold(0, u32::saturating_add);
-    workloads
-        .iter()
-        .map(|workload| {
-            let path = path(system, &workload.target, workload.jobs)?;
-            let hops = hops::load(system, &path, workload, jobs);
-            let situation = Situation::of(system, &hops, workload);
-            Ok(FlowRun { workload, path, hops, situation })
-        })
-        .collect()
-}
-
-/// A workload on its path.
-struct FlowRun<'w> {
-    workload: &'w Workload,
-    path: Path,
-    hops: Vec<Loaded>,
-    situation: Situation,
+    workloads.iter().map(|workload| Run::new(system, workload, jobs)).collect()
 }
 
 /// What became of one flow.
@@ -89,21 +66,15 @@ struct Solved {
 }
 
 /// A hop whose ceilings are taken for larger, and the factor.
-type Raised<'h> = Option<(&'h HopId, f64)>;
+pub(super) type Raised<'h> = Option<(&'h HopId, f64)>;
 
-fn factor(raised: Raised<'_>, hop: &HopId) -> f64 {
+pub(super) fn factor(raised: Raised<'_>, hop: &HopId) -> f64 {
     raised.filter(|(id, _)| *id == hop).map_or(1.0, |(_, factor)| factor)
 }
 
-fn solve(system: &System, runs: &[FlowRun<'_>], raised: Raised<'_>) -> Vec<Solved> {
+fn solve(runs: &[Run<'_>], raised: Raised<'_>) -> Vec<Solved> {
     let mut shared = Shared::default();
-    let mut flows = Vec::new();
-    let mut bounds = Vec::new();
-    for run in runs {
-        let (flow, found) = shared.flow(system, run, raised);
-        flows.push(flow);
-        bounds.push(found);
-    }
+    let (flows, bounds): (Vec<Flow>, Vec<_>) = runs.iter().map(|run| shared.flow(run, raised)).unzip();
     let shares = flow::max_min(shared.pool.capacities(), &flows);
     shares
         .into_iter()
@@ -121,41 +92,26 @@ struct Shared {
 }
 
 impl Shared {
-    fn flow(
-        &mut self,
-        system: &System,
-        run: &FlowRun<'_>,
-        raised: Raised<'_>,
-    ) -> (Flow, Vec<(Bound, Option<usize>)>) {
-        let workload = run.workload;
-        let mut flow = Flow { weight: weight(workload), demand: None, uses: Vec::new() };
-        let mut bounds = Vec::new();
+    fn flow(&mut self, run: &Run<'_>, raised: Raised<'_>) -> (Flow, Vec<(Bound, Option<usize>)>) {
+        let mut used = Vec::new();
         for loaded in &run.hops {
-            self.bandwidth(system, run, loaded, raised, (&mut flow, &mut bounds));
-            self.operations(system, loaded, workload, (&mut flow, &mut bounds));
-            self.caps(system, loaded, workload, raised, (&mut flow, &mut bounds));
+            used.extend(self.bandwidth(run, loaded, raised));
+            used.extend(self.operations(run, loaded));
+            used.extend(self.caps(run, loaded, raised));
         }
-        let factor = |hop: &HopId| factor(raised, hop);
-        let lowest = |a: &&(Bound, _), b: &&(Bound, _)| a.0.rate.get().total_cmp(&b.0.rate.get());
-        let narrowest = bounds.iter().min_by(lowest);
-        let narrowest = narrowest.map(|(it, _)| Narrowest::of(it));
-        let is_spread = |bound: &&(Bound, _)| law::is_whole(&bound.0.terms, law::Law::MediumTogether);
-        let spread = bounds.iter().filter(is_spread).min_by(lowest).map(|(it, _)| Narrowest::of(it));
-        for bound in own::bounds(
-            system,
-            &run.hops,
-            &Own { workload, situation: &run.situation, narrowest, spread, factor: &factor },
-        ) {
-            flow.demand = Some(flow.demand.unwrap_or(f64::INFINITY).min(bound.rate.get()));
-            bounds.push((bound, None));
-        }
-        (flow, bounds)
+        let of_hops: Vec<&Bound> = used.iter().map(|(bound, _)| bound).collect();
+        let own = own::bounds(run, raised, &of_hops);
+        let demand = own.iter().map(|bound| bound.rate.get()).reduce(f64::min);
+        let uses = used.iter().map(|(_, used)| *used).collect();
+        let of_hops = used.into_iter().map(|(bound, used)| (bound, Some(used.capacity)));
+        let bounds = of_hops.chain(own.into_iter().map(|bound| (bound, None))).collect();
+        (Flow { weight: weight(run.workload), demand, uses }, bounds)
     }
 
     /// What a hop has of this kind, the same for all flows.
     fn capacity(
         &mut self,
-        loaded: &Loaded,
+        loaded: &Loaded<'_>,
         kind: BoundKind,
         (read, write): (Option<f64>, Option<f64>),
         duplex: Duplex,
@@ -164,85 +120,70 @@ impl Shared {
         *self.known.entry(key).or_insert_with(|| self.pool.hop(read, write, duplex))
     }
 
-    /// What the flow uses of the bytes that a hop carries.
+    /// What a flow gets that has a capacity alone.
+    fn alone(&self, used: CapacityUse) -> BytesPerSec {
+        let there = self.pool.capacities().get(used.capacity).copied().unwrap_or(0.0);
+        BytesPerSec::new(there / used.per_unit)
+    }
+
+    /// What the flow uses of the bytes that a hop carries, and the bounds that these are.
     fn bandwidth(
         &mut self,
-        system: &System,
-        run: &FlowRun<'_>,
-        loaded: &Loaded,
+        run: &Run<'_>,
+        loaded: &Loaded<'_>,
         raised: Raised<'_>,
-        (flow, bounds): (&mut Flow, &mut Vec<(Bound, Option<usize>)>),
-    ) {
-        let workload = run.workload;
+    ) -> Vec<(Bound, CapacityUse)> {
         let factor = factor(raised, &loaded.hop.id);
-        let ceiling = |is_read: bool| hops::rate(&loaded.ceilings, is_read).map(|rate| rate.get() * factor);
-        let (read, write) = (ceiling(true), ceiling(false));
-        if read.is_none() && write.is_none() {
-            return;
+        let ceiling = |direction| loaded.ceilings.of(direction).rate().map(|rate| rate.get() * factor);
+        let rates = (ceiling(Direction::Read), ceiling(Direction::Write));
+        if rates == (None, None) {
+            return Vec::new();
         }
-        let capacity = self.capacity(loaded, BoundKind::Bandwidth, (read, write), loaded.duplex);
-        let (reads, writes) = loaded.moved(workload.read_share);
-        for used in capacity.uses(reads, writes).into_iter().filter(|used| used.per_unit > 0.0) {
-            let there = self.pool.capacities().get(used.capacity).copied().unwrap_or(0.0);
-            let rate = BytesPerSec::new(there / used.per_unit);
+        let capacity = self.capacity(loaded, BoundKind::Bandwidth, rates, loaded.duplex);
+        let (reads, writes) = loaded.moved(run.workload.read_share);
+        let bound = |used: CapacityUse| {
             let direction = direction_of(loaded, (reads, writes), &capacity, used);
-            let law = law::bandwidth_law(system, loaded, &run.situation, direction);
-            let bound = hop_bound(loaded, direction, rate, used.per_unit);
-            bounds.push((Bound { terms: Term::whole(law), ..bound }, Some(used.capacity)));
-            flow.uses.push(used);
-        }
+            let law = law::bandwidth_law(loaded, &run.situation, direction);
+            (hop_bound(loaded, direction, self.alone(used), law), used)
+        };
+        capacity.uses(reads, writes).into_iter().filter(|used| used.per_unit > 0.0).map(bound).collect()
     }
 
     /// What the flow uses up of what virtual machines may move.
-    fn caps(
-        &mut self,
-        system: &System,
-        loaded: &Loaded,
-        workload: &Workload,
-        raised: Raised<'_>,
-        (flow, bounds): (&mut Flow, &mut Vec<(Bound, Option<usize>)>),
-    ) {
+    fn caps(&mut self, run: &Run<'_>, loaded: &Loaded<'_>, raised: Raised<'_>) -> Vec<(Bound, CapacityUse)> {
         let factor = factor(raised, &loaded.hop.id);
-        let (reads, writes) = loaded.moved(workload.read_share);
-        for bucket in own::buckets(system, loaded, workload) {
+        let (reads, writes) = loaded.moved(run.workload.read_share);
+        let mut found = Vec::new();
+        for bucket in own::buckets(loaded, run.workload.block_size) {
             let key = (loaded.hop.id.clone(), bucket.which);
             // A bucket holds a second of its own time.
             let capacity = *self.buckets.entry(key).or_insert_with(|| self.pool.add(factor));
             let per_unit = (reads + writes) * bucket.per_byte;
             if per_unit > 0.0 {
                 let rate = BytesPerSec::new(factor / per_unit);
-                bounds.push((Bound { rate, ..bucket.bound }, Some(capacity)));
-                flow.uses.push(flow::CapacityUse { capacity, per_unit });
+                found.push((Bound { rate, ..bucket.bound }, CapacityUse { capacity, per_unit }));
             }
         }
+        found
     }
 
     /// What the flow uses of the I/Os that a drive, an adapter or virtual machines complete.
-    fn operations(
-        &mut self,
-        system: &System,
-        loaded: &Loaded,
-        workload: &Workload,
-        (flow, bounds): (&mut Flow, &mut Vec<(Bound, Option<usize>)>),
-    ) {
-        let Some(limit) = own::operations(system, loaded, workload) else { return };
+    fn operations(&mut self, run: &Run<'_>, loaded: &Loaded<'_>) -> Vec<(Bound, CapacityUse)> {
+        let Some(limit) = own::operations(run, loaded) else { return Vec::new() };
         let rates = (limit.read.map(Iops::get), limit.write.map(Iops::get));
         let capacity = self.capacity(loaded, BoundKind::Iops, rates, Duplex::Half);
-        let size = own::piece(loaded, workload.block_size).as_f64().max(1.0);
-        let (reads, writes) = loaded.moved(workload.read_share);
-        for used in capacity.uses(reads / size, writes / size) {
-            if used.per_unit <= 0.0 {
-                continue;
-            }
-            let there = self.pool.capacities().get(used.capacity).copied().unwrap_or(0.0);
-            let (rate, law) = (BytesPerSec::new(there / used.per_unit), law::operations_law(system, loaded));
+        let size = own::piece(loaded, run.workload.block_size).as_f64().max(1.0);
+        let (reads, writes) = loaded.moved(run.workload.read_share);
+        let bound = |used: CapacityUse| {
             let (value, source) = (limit.shown(), limit.source.clone());
             let facts = vec![FactRef { fact: "I/Os a second".to_owned(), value, source }];
             let hop = (&loaded.hop.id, loaded.hop.name.clone());
-            let bound = Bound::new(BoundKind::Iops, hop, rate, limit.formula(Bytes::new(size as u64)), law);
-            bounds.push((Bound { basis: limit.basis, facts, ..bound }, Some(used.capacity)));
-            flow.uses.push(used);
-        }
+            let (formula, law) = (limit.formula(Bytes::new(size as u64)), law::operations_law(loaded));
+            let bound = Bound::new(BoundKind::Iops, hop, self.alone(used), formula, law);
+            (Bound { basis: limit.basis, facts, ..bound }, used)
+        };
+        let uses = capacity.uses(reads / size, writes / size).into_iter();
+        uses.filter(|used| used.per_unit > 0.0).map(bound).collect()
     }
 }
 
@@ -253,10 +194,10 @@ fn weight(workload: &Workload) -> f64 {
 
 /// The one direction that a capacity is of, if it is not of both.
 fn direction_of(
-    loaded: &Loaded,
+    loaded: &Loaded<'_>,
     (reads, writes): (f64, f64),
     capacity: &HopCapacity,
-    used: flow::CapacityUse,
+    used: CapacityUse,
 ) -> Option<Direction> {
     match loaded.duplex {
         Duplex::Full => {
@@ -269,7 +210,7 @@ fn direction_of(
     }
 }
 
-fn hop_bound(loaded: &Loaded, direction: Option<Direction>, rate: BytesPerSec, per_unit: f64) -> Bound {
+fn hop_bound(loaded: &Loaded<'_>, direction: Option<Direction>, rate: BytesPerSec, law: Law) -> Bound {
     let limit = |direction: Direction| loaded.ceilings.of(direction).limit();
     let first: Option<&Limit> = match direction {
         Some(direction) => limit(direction),
@@ -284,18 +225,9 @@ fn hop_bound(loaded: &Loaded, direction: Option<Direction>, rate: BytesPerSec, p
         }
         _ => {}
     }
-    debug_assert!(per_unit > 0.0);
-    Bound {
-        kind: BoundKind::Bandwidth,
-        hop: loaded.hop.id.clone(),
-        name: loaded.hop.name.clone(),
-        direction,
-        rate,
-        basis: first.map_or(Basis::Guess, |limit| limit.basis),
-        formula,
-        facts: first.map(|limit| limit.facts.clone()).unwrap_or_default(),
-        terms: Vec::new(),
-    }
+    let hop = (&loaded.hop.id, loaded.hop.name.clone());
+    let (basis, facts) = first.map_or((Basis::Guess, Vec::new()), |it| (it.basis, it.facts.clone()));
+    Bound { direction, basis, facts, ..Bound::new(BoundKind::Bandwidth, hop, rate, formula, law) }
 }
 
 /// The step by which ceilings are raised to see what the rate does.
@@ -304,13 +236,12 @@ const STEP: f64 = 1.01;
 /// Hops whose ceilings are tried: the narrowest and those of which a request spends its time in.
 const MOST_TRIED: usize = 12;
 
-fn sensitivity(system: &System, runs: &[FlowRun<'_>], at: usize, solved: &[Solved]) -> Vec<Sensitivity> {
-    let (Some(run), Some(now)) = (runs.get(at), solved.get(at)) else { return Vec::new() };
+fn sensitivity(runs: &[Run<'_>], at: usize, now: &Solved) -> Vec<Sensitivity> {
     let tried = worth_raising(now, runs.len() == 1);
     let mut found: Vec<Sensitivity> = tried
         .into_iter()
         .map(|hop| {
-            let raised = solve(system, runs, Some((hop, STEP)));
+            let raised = solve(runs, Some((hop, STEP)));
             let rate = raised.get(at).map_or(now.rate, |solved| solved.rate);
             let elasticity = if now.rate > 0.0 { (rate / now.rate - 1.0) / (STEP - 1.0) } else { 0.0 };
             Sensitivity { hop: hop.clone(), elasticity: (elasticity * 1e6).round() / 1e6 }
@@ -318,7 +249,6 @@ fn sensitivity(system: &System, runs: &[FlowRun<'_>], at: usize, solved: &[Solve
         .filter(|it| it.elasticity.abs() > 1e-3)
         .collect();
     found.sort_by(|a, b| b.elasticity.total_cmp(&a.elasticity));
-    debug_assert!(run.hops.len() >= found.len());
     found
 }
 
@@ -326,7 +256,7 @@ fn sensitivity(system: &System, runs: &[FlowRun<'_>], at: usize, solved: &[Solve
 /// hop matters, and none where several hops have that bound.
 fn worth_raising(now: &Solved, is_alone: bool) -> Vec<&HopId> {
     let mut bounds: Vec<&Bound> = now.bounds.iter().map(|(bound, _)| bound).collect();
-    bounds.sort_by(|a, b| a.rate.get().total_cmp(&b.rate.get()));
+    bounds.sort_by(|a, b| a.by_rate(b));
     let is_stopped = is_alone && matches!(now.stop, Stop::Capacity(_));
     if is_stopped {
         bounds.retain(|bound| bound.rate.get() <= now.rate * (1.0 + SAME_RATE));
@@ -347,11 +277,11 @@ fn worth_raising(now: &Solved, is_alone: bool) -> Vec<&HopId> {
 /// Rates that differ by less than this part of themselves are one.
 const SAME_RATE: f64 = 1e-9;
 
-fn finish(run: FlowRun<'_>, solved: Solved, sensitivity: Vec<Sensitivity>) -> Prediction {
-    let FlowRun { workload, path, hops, situation } = run;
+fn finish(run: Run<'_>, solved: Solved, sensitivity: Vec<Sensitivity>) -> Prediction {
+    let Run { workload, path, hops, situation, .. } = run;
     let Solved { rate, stop, mut bounds } = solved;
     let rate = if rate.is_finite() { rate } else { 0.0 };
-    bounds.sort_by(|(a, _), (b, _)| a.rate.get().total_cmp(&b.rate.get()));
+    bounds.sort_by(|(a, _), (b, _)| a.by_rate(b));
     let decides = bounds.iter().position(|(_, capacity)| match stop {
         Stop::Capacity(full) => *capacity == Some(full),
         Stop::Demand => capacity.is_none(),

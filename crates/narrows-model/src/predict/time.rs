@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use super::hops::{Loaded, host_of, rate};
-use super::law::{self, Law, Situation};
-use crate::ceiling::{Basis, crypt, medium, queueing, raid};
-use crate::path::file::{Crypt, Device, DeviceKind, Engine, PartKind, Pattern, System, Workload};
+use super::hops::{Loaded, Run};
+use super::law::{self, Law};
+use crate::ceiling::{Basis, Direction, crypt, medium, queueing, raid};
+use crate::path::file::{Device, DeviceKind, Engine, Host, PartKind, Pattern, Workload};
 use crate::path::{HopId, HopKind, HopSpec, RaidLevel};
 use narrows_base::catalog::{self, MediumClass, catalog};
-use narrows_base::units::{Bytes, BytesPerSec, Iops, Nanos};
+use narrows_base::units::{Bytes, Iops, Nanos};
 
 /// One stage: whose it is, and its seconds for a read and a write.
 #[derive(Debug, Clone)]
@@ -21,7 +21,7 @@ pub(super) struct Stage {
 }
 
 impl Stage {
-    fn at(loaded: &Loaded, law: Law, read: f64, write: f64) -> Self {
+    fn at(loaded: &Loaded<'_>, law: Law, read: f64, write: f64) -> Self {
         Self { hop: loaded.hop.id.clone(), name: loaded.hop.name.clone(), law, read, write }
     }
 
@@ -33,96 +33,91 @@ impl Stage {
     }
 }
 
-/// The stages of one I/O.
-pub(super) fn stages(
-    system: &System,
-    hops: &[Loaded],
-    workload: &Workload,
-    situation: &Situation,
-) -> Vec<Stage> {
-    let mut stages = Vec::new();
-    stages.extend(media(system, hops, workload, situation));
-    let memory = is_memory(system, hops);
+/// The stages of one I/O over these hops, which are those of the run, some of them raised.
+pub(super) fn stages(run: &Run<'_>, hops: &[Loaded<'_>]) -> Vec<Stage> {
+    let mut stages = media(run, hops);
     for loaded in hops {
         match loaded.hop.kind() {
-            HopKind::Crypt => stages.extend(encryption(system, loaded, workload, memory)),
+            HopKind::Crypt => stages.extend(encryption(loaded, run.workload, run.is_memory())),
             HopKind::Network | HopKind::Remote | HopKind::LogicalVolume | HopKind::Controller => {
-                stages.extend(protocol(system, loaded, workload));
+                stages.extend(protocol(loaded, run.workload));
             }
-            HopKind::Switch => stages.extend(switch(system, loaded)),
+            HopKind::Switch => stages.extend(switch(loaded)),
             _ => {}
         }
     }
-    stages.extend(flush(system, hops, workload));
-    stages.extend(call(system, hops, workload));
+    stages.extend(flush(run));
+    stages.extend(call(run));
     stages
 }
 
 /// The flush after a write, of a drive that has nothing to wait for then; what other drives take has no law.
-fn flush(system: &System, hops: &[Loaded], workload: &Workload) -> Option<Stage> {
-    if workload.flush != Some(true) {
+fn flush(run: &Run<'_>) -> Option<Stage> {
+    if run.workload.flush != Some(true) {
         return None;
     }
-    let drive = hops.iter().find(|it| it.device(system).is_some_and(keeps_writes))?;
+    let drive = run.hops.iter().find(|it| it.device().is_some_and(keeps_writes))?;
     let name = format!("the flush of {}", drive.hop.name);
     Some(Stage { name, ..Stage::at(drive, Law::FlashFlush, 0.0, medium::EMPTY_FLUSH.as_secs_f64()) })
 }
 
 /// The media, and the transfer over the hardware between them and memory: means over the drives that a block may be on.
-fn media(system: &System, hops: &[Loaded], workload: &Workload, situation: &Situation) -> Vec<Stage> {
-    let drives: Vec<&Loaded> = hops.iter().filter(|it| it.hop.kind() == HopKind::Device).collect();
+fn media(run: &Run<'_>, hops: &[Loaded<'_>]) -> Vec<Stage> {
+    let workload = run.workload;
+    let drives: Vec<&Loaded<'_>> = hops.iter().filter(|it| it.hop.kind() == HopKind::Device).collect();
     let Some(first) = drives.first() else { return Vec::new() };
     let wires = Wires::of(hops);
-    let known: BTreeMap<&HopId, &Loaded> = hops.iter().map(|it| (&it.hop.id, it)).collect();
+    let known: BTreeMap<&HopId, &Loaded<'_>> = hops.iter().map(|it| (&it.hop.id, it)).collect();
     let (mut wait, mut moving, mut reads, mut writes) = ([0.0; 2], [0.0; 2], 0.0, 0.0);
     for drive in &drives {
-        let Some(device) = drive.device(system) else { continue };
+        let Some(device) = drive.device() else { continue };
         let access = medium_access(device, workload.pattern, workload.block_size, workload.depth);
-        let transfer = |is_read: bool| {
-            let (_, seconds) = wires.slowest(drive, is_read);
-            workload.block_size.as_f64() * seconds
-        };
+        let transfer =
+            |direction: Direction| workload.block_size.as_f64() * wires.slowest(drive, direction).1;
         let copies = copies_above(&known, drive);
         let old = if drive.read_to_write > 0.0 { access.read_time.as_secs_f64() } else { 0.0 };
         let settled = raid::slowest_of(access.write_time, copies).as_secs_f64();
         // What a file system's cache answers waits for no drive.
         wait[0] += drive.asked * drive.missed * access.read_time.as_secs_f64();
         wait[1] += drive.write * (old + settled);
-        moving[0] += drive.asked * drive.missed * drive.grown * transfer(true);
-        moving[1] += drive.write * transfer(false);
+        moving[0] += drive.asked * drive.missed * drive.grown * transfer(Direction::Read);
+        moving[1] += drive.write * transfer(Direction::Write);
         reads += drive.asked;
         writes += drive.write;
     }
     let mean = |sum: f64, weight: f64| if weight > 0.0 { sum / weight } else { 0.0 };
-    let stage = |hop: &Loaded, name: String, moves: bool, [read, write]: [f64; 2]| {
-        let law = law::time_law(system, hop, situation, moves);
+    let stage = |hop: &Loaded<'_>, name: String, moves: bool, [read, write]: [f64; 2]| {
+        let law = law::time_law(hop, &run.situation, moves);
         Stage { name, ..Stage::at(hop, law, mean(read, reads), mean(write, writes)) }
     };
     let name = if drives.len() == 1 { first.hop.name.clone() } else { format!("{} drives", drives.len()) };
-    let wire = wires.slowest(first, workload.read_share >= 0.5).0.unwrap_or(*first);
+    let direction = if workload.read_share >= 0.5 { Direction::Read } else { Direction::Write };
+    let wire = wires.slowest(first, direction).0.unwrap_or(*first);
     let over = format!("the transfer over {}", wire.hop.name);
     vec![stage(first, name, false, wait), stage(wire, over, true, moving)]
 }
 
 /// The hardware hops of a path, those of each drive apart.
 struct Wires<'h> {
-    hops: &'h [Loaded],
+    hops: &'h [Loaded<'h>],
     /// The places of the hops that one drive alone crosses, or a few.
     own: BTreeMap<&'h HopId, Vec<usize>>,
-    /// The slowest of those that are on the way of all, for writes and for reads: its place and seconds for each byte.
+    /// The slowest of those that are on the way of all, for reads and for writes: its place and seconds for each byte.
     shared: [Option<(usize, f64)>; 2],
 }
 
 impl<'h> Wires<'h> {
-    fn of(hops: &'h [Loaded]) -> Self {
+    fn of(hops: &'h [Loaded<'h>]) -> Self {
         let mut wires = Self { hops, own: BTreeMap::new(), shared: [None; 2] };
         for (place, hop) in hops.iter().enumerate().filter(|(_, hop)| hop.is_hardware()) {
             for drive in &hop.of {
                 wires.own.entry(drive).or_default().push(place);
             }
             if hop.of.is_empty() {
-                for (is_read, shared) in [false, true].into_iter().zip(&mut wires.shared) {
-                    let found = seconds(hop, is_read, 1.0).map(|seconds| (place, seconds));
+                for (direction, shared) in
+                    [Direction::Read, Direction::Write].into_iter().zip(&mut wires.shared)
+                {
+                    let found = seconds(hop, direction, 1.0).map(|seconds| (place, seconds));
                     *shared = [*shared, found].into_iter().flatten().max_by(|a, b| a.1.total_cmp(&b.1));
                 }
             }
@@ -132,11 +127,12 @@ impl<'h> Wires<'h> {
 
     /// The slowest hop between a drive and memory, and its seconds for each byte of a block; a part of the block is on each of
     /// the members that it touches, and all of it on what they share.
-    fn slowest(&self, drive: &Loaded, is_read: bool) -> (Option<&'h Loaded>, f64) {
+    fn slowest(&self, drive: &Loaded<'_>, direction: Direction) -> (Option<&'h Loaded<'h>>, f64) {
         let own = self.own.get(&drive.hop.id).into_iter().flatten();
         let own =
-            own.filter_map(|&place| Some((place, seconds(self.hops.get(place)?, is_read, drive.touched)?)));
-        let all = own.chain(self.shared[usize::from(is_read)]);
+            own.filter_map(|&place| Some((place, seconds(self.hops.get(place)?, direction, drive.touched)?)));
+        let [read, write] = self.shared;
+        let all = own.chain(direction.pick(read, write));
         // Of equals the last in the list.
         let slowest = all.max_by(|a, b| a.1.total_cmp(&b.1).then(a.0.cmp(&b.0)));
         slowest.map_or((None, 0.0), |(place, seconds)| (self.hops.get(place), seconds))
@@ -144,15 +140,16 @@ impl<'h> Wires<'h> {
 }
 
 /// The seconds that a hop needs for each byte of a block of which it carries one part in so many; `None` of an unknown rate.
-fn seconds(hop: &Loaded, is_read: bool, at_once: f64) -> Option<f64> {
+fn seconds(hop: &Loaded<'_>, direction: Direction, at_once: f64) -> Option<f64> {
+    let (with, against) = direction.pick((hop.read, hop.against.read), (hop.write, hop.against.write));
     // What a server sends crosses its card the other way.
-    let turned = if is_read { hop.against.read > hop.read } else { hop.against.write > hop.write };
-    let rate = rate(&hop.ceilings, is_read != turned)?.get();
+    let crossed = if against > with { direction.turned() } else { direction };
+    let rate = hop.ceilings.of(crossed).rate()?.get();
     Some(if rate > 0.0 { 1.0 / (rate * at_once) } else { f64::MAX })
 }
 
 /// Copies of a byte that a write waits for, by the arrays above a drive.
-fn copies_above(hops: &BTreeMap<&HopId, &Loaded>, drive: &Loaded) -> u32 {
+fn copies_above(hops: &BTreeMap<&HopId, &Loaded<'_>>, drive: &Loaded<'_>) -> u32 {
     let mut copies = 1;
     let mut next = drive.hop.above.clone();
     for _ in 0..hops.len() {
@@ -169,52 +166,49 @@ fn copies_above(hops: &BTreeMap<&HopId, &Loaded>, drive: &Loaded) -> u32 {
     copies
 }
 
-fn encryption(system: &System, loaded: &Loaded, workload: &Workload, memory: bool) -> Option<Stage> {
-    let part = system.part(&loaded.part())?;
-    let PartKind::Crypt(Crypt { workqueues, sector_size, .. }) = &part.kind else { return None };
+fn encryption(loaded: &Loaded<'_>, workload: &Workload, memory: bool) -> Option<Stage> {
+    let PartKind::Crypt(given) = loaded.part_kind()? else { return None };
     // The rates of one submitter are what one I/O gets of the mapping, without the share that many lose.
     let HopSpec::Crypt(hop) = &loaded.hop.spec else { return None };
     // Workers of a mapping over memory never get to sleep.
-    let queues = match (workqueues, memory || workload.in_flight() > 1.0) {
+    let queues = match (given.workqueues, memory || workload.in_flight() > 1.0) {
         (false, _) => crypt::CryptQueues::Inline,
         (true, true) => crypt::CryptQueues::Awake,
         (true, false) => crypt::CryptQueues::Asleep,
     };
-    let sector = sector_size.unwrap_or(Bytes::new(512));
-    let rate = |is_read: bool| match hop.cipher.value() {
-        Some(cipher) => Some(if is_read { cipher.decrypt } else { cipher.encrypt }),
-        None => rate(&loaded.ceilings, is_read),
+    let seconds = |direction: Direction| {
+        let of_cipher = hop.cipher.value().map(|cipher| direction.pick(cipher.decrypt, cipher.encrypt));
+        let rate = of_cipher.or(loaded.ceilings.of(direction).rate());
+        rate.map_or(0.0, |rate| {
+            crypt::added_time(workload.block_size, rate, given.sector(), queues).as_secs_f64()
+        })
     };
-    let seconds = |is_read: bool| {
-        rate(is_read)
-            .map_or(0.0, |rate| crypt::added_time(workload.block_size, rate, sector, queues).as_secs_f64())
-    };
-    Some(Stage::at(loaded, Law::CryptTime, seconds(true), seconds(false)))
+    Some(Stage::at(loaded, Law::CryptTime, seconds(Direction::Read), seconds(Direction::Write)))
 }
 
 /// What mappings without queues take of the core that starts each I/O. What is written is encrypted there; what is read is
 /// decrypted by the core that its interrupt comes to, and those are as many as there are reads under way and cores: 7.1 GB/s were
 /// read where one core decrypts 1.3 (long-cat.net 2024/05/09).
-pub(super) fn inline_ciphers(system: &System, hops: &[Loaded], workload: &Workload) -> Nanos {
-    let is_inline = |loaded: &&Loaded| {
-        let part = system.part(&loaded.part()).map(|part| &part.kind);
-        matches!(part, Some(PartKind::Crypt(crypt)) if !crypt.workqueues)
+pub(super) fn inline_ciphers(run: &Run<'_>) -> Nanos {
+    let workload = run.workload;
+    let is_inline = |loaded: &&Loaded<'_>| {
+        loaded.hop.kind() == HopKind::Crypt
+            && matches!(loaded.part_kind(), Some(PartKind::Crypt(crypt)) if !crypt.workqueues)
     };
-    let stages = hops.iter().filter(|it| it.hop.kind() == HopKind::Crypt).filter(is_inline);
-    let there = host_of(system, &workload.target).and_then(|host| host.cores).unwrap_or(1);
+    let stages = run.hops.iter().filter(is_inline);
+    let there = run.host().and_then(|host| host.cores).unwrap_or(1);
     let at_work = workload.in_flight().clamp(1.0, f64::from(there.max(1)));
     let mapping = crypt::MAPPING.as_secs_f64();
     let seconds: f64 = stages
-        .filter_map(|loaded| encryption(system, loaded, workload, false))
+        .filter_map(|loaded| encryption(loaded, workload, false))
         .map(|stage| Stage { read: mapping + (stage.read - mapping).max(0.0) / at_work, ..stage })
         .map(|stage| stage.seconds(workload.read_share))
         .sum();
     Nanos::new((seconds * 1e9).round() as u64)
 }
 
-fn protocol(system: &System, loaded: &Loaded, workload: &Workload) -> Option<Stage> {
-    let part = system.part(&loaded.part())?;
-    let latency = match &part.kind {
+fn protocol(loaded: &Loaded<'_>, workload: &Workload) -> Option<Stage> {
+    let latency = match loaded.part_kind()? {
         PartKind::Network(it) => it.latency,
         PartKind::Remote(it) => it.latency,
         PartKind::Cluster(it) => it.latency,
@@ -223,28 +217,21 @@ fn protocol(system: &System, loaded: &Loaded, workload: &Workload) -> Option<Sta
     };
     let fixed = latency.unwrap_or_default().as_secs_f64();
     // Only a part of the blocks crosses the network of a cluster.
-    let crossing = |share: f64| {
-        if matches!(&loaded.hop.spec, HopSpec::Network(it) if it.both_ways) { share.min(1.0) } else { 1.0 }
+    let is_shared = matches!(&loaded.hop.spec, HopSpec::Network(it) if it.both_ways);
+    let moving = |direction: Direction, crossing: f64| {
+        let rate = loaded.ceilings.of(direction).rate();
+        let rate = rate.filter(|rate| rate.get() > 0.0 && loaded.hop.kind() == HopKind::Network);
+        let share = if is_shared { crossing.min(1.0) } else { 1.0 };
+        rate.map_or(0.0, |rate| workload.block_size.as_f64() / rate.get() * share)
     };
-    let moving = |is_read: bool| {
-        rate(&loaded.ceilings, is_read)
-            .filter(|rate| rate.get() > 0.0 && loaded.hop.kind() == HopKind::Network)
-            .map_or(0.0, |rate| {
-                workload.block_size.as_f64() / rate.get()
-                    * crossing(if is_read {
-                        loaded.read + loaded.against.read
-                    } else {
-                        loaded.write + loaded.against.write
-                    })
-            })
-    };
-    let stage = Stage::at(loaded, Law::NetworkTime, fixed + moving(true), fixed + moving(false));
+    let read = fixed + moving(Direction::Read, loaded.read + loaded.against.read);
+    let write = fixed + moving(Direction::Write, loaded.write + loaded.against.write);
+    let stage = Stage::at(loaded, Law::NetworkTime, read, write);
     (stage.read > 0.0 || stage.write > 0.0).then_some(stage)
 }
 
-fn switch(system: &System, loaded: &Loaded) -> Option<Stage> {
-    let part = system.part(&loaded.part())?;
-    let PartKind::Switch(switch) = &part.kind else { return None };
+fn switch(loaded: &Loaded<'_>) -> Option<Stage> {
+    let PartKind::Switch(switch) = loaded.part_kind()? else { return None };
     // A request goes there and its data comes back.
     let both_ways = switch.latency?.as_secs_f64() * 2.0;
     Some(Stage::at(loaded, Law::SwitchTime, both_ways, both_ways))
@@ -252,26 +239,21 @@ fn switch(system: &System, loaded: &Loaded) -> Option<Stage> {
 
 /// What starting and completing an I/O takes of a core beyond what it takes of the usual one: the latency of a medium was
 /// measured with the call, and the time of a RAM disk is the call.
-fn call(system: &System, hops: &[Loaded], workload: &Workload) -> Option<Stage> {
-    let first = hops.first()?;
-    if is_memory(system, hops) {
-        return None;
-    }
-    let beyond = cost(system, workload).get().saturating_sub(usual_cost(workload.engine).get());
+fn call(run: &Run<'_>) -> Option<Stage> {
+    let first = run.hops.first().filter(|_| !run.is_memory())?;
+    let beyond = cost(run).get().saturating_sub(usual_cost(run.workload.engine).get());
     let seconds = Nanos::new(beyond).as_secs_f64();
     Some(Stage { name: "the call".to_owned(), ..Stage::at(first, Law::Core, seconds, seconds) })
 }
 
 /// What one I/O costs a core.
-pub(super) fn cost(system: &System, workload: &Workload) -> Nanos {
-    let host = host_of(system, &workload.target);
+pub(super) fn cost(run: &Run<'_>) -> Nanos {
+    let host = run.host();
     if let Some(iops) = host.and_then(|host| host.core_iops).filter(|iops: &Iops| iops.get() > 0.0) {
         return Nanos::new((1e9 / iops.get()) as u64);
     }
-    let usual = usual_cost(workload.engine);
-    let cpu = host.and_then(|host| host.cpu.as_deref());
-    let core = cpu.and_then(|cpu| narrows_base::catalog::catalog().core_by_words(cpu));
-    core.map_or(usual, |core| queueing::on_core(usual, core.speed))
+    let usual = usual_cost(run.workload.engine);
+    host.and_then(Host::core).map_or(usual, |core| queueing::on_core(usual, core.speed))
 }
 
 /// What one I/O costs the core that the figures are of.
@@ -281,16 +263,6 @@ const fn usual_cost(engine: Engine) -> Nanos {
         Engine::Polled => queueing::POLLED,
         Engine::Libaio | Engine::Sync | Engine::Buffered | Engine::Hdparm => queueing::LIBAIO,
     }
-}
-
-/// Whether the drives are main memory: then a core does each I/O itself, and no more are under way than there are jobs.
-pub(super) fn is_memory(system: &System, hops: &[Loaded]) -> bool {
-    hops.iter().filter_map(|it| it.device(system)).any(|device| device.kind == DeviceKind::Ramdisk)
-}
-
-/// A rate out of seconds for each byte.
-pub(super) fn per_second(bytes: Bytes, seconds: f64) -> BytesPerSec {
-    BytesPerSec::new(bytes.as_f64() / seconds.max(LEAST))
 }
 
 /// What a drive needs for I/Os of one kind.
@@ -349,16 +321,12 @@ const NEXT_BLOCK: Nanos = Nanos::new(100_000);
 pub(super) fn medium_access(device: &Device, pattern: Pattern, size: Bytes, depth: u32) -> Access {
     match device.kind {
         DeviceKind::Hdd => disk(device, pattern, depth),
-        DeviceKind::Ramdisk => Access {
-            read_time: queueing::memory_io(size),
-            write_time: queueing::memory_io(size),
-            operations: Operations {
-                read: device.read_iops,
-                write: device.write_iops,
-                basis: Basis::Formula,
-                source: "a call and a copy".to_owned(),
-            },
-        },
+        DeviceKind::Ramdisk => {
+            let (time, source) = (queueing::memory_io(size), "a call and a copy".to_owned());
+            let (read, write) = (device.read_iops, device.write_iops);
+            let operations = Operations { read, write, basis: Basis::Formula, source };
+            Access { read_time: time, write_time: time, operations }
+        }
         _ => flash(device, pattern),
     }
 }
@@ -402,6 +370,3 @@ fn flash(device: &Device, pattern: Pattern) -> Access {
         },
     }
 }
-
-/// The least time of an access that counts, so that depth is finite.
-const LEAST: f64 = 1e-9;

@@ -1,12 +1,10 @@
 //! What ZFS does with the I/Os of a workload, and what any cache before something slower gives.
 
-use super::hops::{Loaded, host_of};
+use super::hops::{Loaded, Run};
 use super::law::Law;
-use super::{Bound, BoundKind, time};
-use crate::ceiling::{Basis, Ceiling, FactRef, Limit, cache, raid};
-use crate::path::file::{
-    Cache, Engine, Filesystem, Name, PartKind, Pattern, Raid, RaidKind, System, Workload,
-};
+use super::{Bound, BoundKind, own, time};
+use crate::ceiling::{Basis, FactRef, cache, raid};
+use crate::path::file::{Cache, Filesystem, Name, PartKind, Pattern, Raid, RaidKind, System, Workload};
 use crate::path::{Hop, HopId, HopKind};
 use narrows_base::units::{Bytes, BytesPerSec, Iops, human};
 
@@ -44,14 +42,13 @@ pub(super) struct Zfs {
 impl Zfs {
     /// What ZFS does on a path; `None` when there is none on it.
     pub(super) fn of(system: &System, hops: &[Hop], workload: &Workload) -> Option<Self> {
-        let part = |hop: &Hop| system.part(&name_of(hop)).map(|part| &part.kind);
-        let pool = hops.iter().find_map(|hop| match part(hop) {
-            Some(PartKind::Filesystem(it)) if hop.kind() == HopKind::Filesystem && it.kind == "zfs" => {
+        let pool = hops.iter().find_map(|hop| match part(system, hop)? {
+            PartKind::Filesystem(it) if hop.kind() == HopKind::Filesystem && it.kind == "zfs" => {
                 Some((hop, it))
             }
             _ => None,
         });
-        let is_array = |hop: &&Hop| matches!(part(hop), Some(PartKind::Raid(raid)) if is_zfs(raid));
+        let is_array = |hop: &&Hop| matches!(part(system, hop), Some(PartKind::Raid(raid)) if is_zfs(raid));
         let top = pool.map(|(hop, _)| hop).or_else(|| hops.iter().find(is_array))?;
         let record = pool.map(|(_, it)| it.recordsize.unwrap_or(USUAL_RECORD));
         let random = workload.pattern == Pattern::Random;
@@ -59,7 +56,7 @@ impl Zfs {
         let block = workload.block_size.as_f64().max(1.0);
         Some(Self {
             pool: pool.map(|(hop, _)| hop.id.clone()),
-            host: host_name(system, &name_of(top)),
+            host: system.host_of(&Name::new(top.id.key())).map(|(part, _)| part.name.clone()),
             hit: pool.map_or(0.0, |(_, it)| hits(it, workload)),
             amplification: whole.map_or(1.0, |record| record.as_f64() / block),
             compression: pool.and_then(|(_, it)| it.compression).unwrap_or(1.0).max(1.0),
@@ -68,7 +65,7 @@ impl Zfs {
     }
 
     /// Changes what a hop carries; `above` are the hops above it.
-    pub(super) fn load(&self, system: &System, above: &[&Hop], loaded: &mut Loaded, workload: &Workload) {
+    pub(super) fn load(&self, system: &System, above: &[&Hop], loaded: &mut Loaded<'_>, workload: &Workload) {
         if loaded.hop.kind() == HopKind::Memory {
             return self.memory(loaded);
         }
@@ -77,7 +74,7 @@ impl Zfs {
             loaded.grown = self.amplification / self.compression;
             loaded.read *= loaded.missed * self.amplification;
         }
-        let group = above.iter().find_map(|hop| match &system.part(&name_of(hop))?.kind {
+        let group = above.iter().find_map(|hop| match part(system, hop)? {
             PartKind::Raid(raid) => data_members(raid),
             _ => None,
         });
@@ -87,20 +84,15 @@ impl Zfs {
         }
     }
 
-    fn memory(&self, loaded: &mut Loaded) {
-        if self.host.as_ref() != Some(&loaded.part()) {
+    fn memory(&self, loaded: &mut Loaded<'_>) {
+        if loaded.part.is_none_or(|part| self.host.as_ref() != Some(&part.name)) {
             return;
         }
         // Of each byte, wherever it lies below.
         (loaded.read, loaded.write) = ((1.0 - self.hit) * READ_COPIES + self.hit * HIT_COPIES, 1.0);
-        let Ceiling::Known(limit) = &loaded.ceilings.write else { return };
-        let rate = raid::zfs_from_memory(limit.rate);
-        let formula = format!(
-            "{}; ZFS moves written data across it {} times: {rate}",
-            limit.formula,
-            raid::ZFS_MEMORY_COPIES
-        );
-        loaded.ceilings.write = Ceiling::Known(Limit { rate, formula, ..limit.clone() });
+        let Some(limit) = loaded.ceilings.write.limit_mut() else { return };
+        let (rate, times) = (raid::zfs_from_memory(limit.rate), raid::ZFS_MEMORY_COPIES);
+        limit.change(rate, &format!("ZFS moves written data across it {times} times: {rate}"));
         loaded.copied_by_zfs = true;
     }
 }
@@ -116,18 +108,17 @@ fn hits(pool: &Filesystem, workload: &Workload) -> f64 {
     }
 }
 
-/// The random reads of a raidz vdev, of which every record lies on all members.
+/// The random reads of a raidz vdev, of which every record lies on all members, so that they work as one.
 pub(super) fn random_reads(system: &System, raid: &Raid, workload: &Workload) -> Option<Iops> {
     data_members(raid).filter(|_| workload.pattern == Pattern::Random)?;
-    let depth = workload.depth.saturating_mul(workload.jobs).max(1);
+    let depth = own::in_flight(workload);
     let of_member = |name: &Name| match &system.part(name)?.kind {
         PartKind::Device(device) => {
             time::medium_access(device, workload.pattern, workload.block_size, depth).operations.read
         }
         _ => None,
     };
-    let slowest = raid.members.iter().filter_map(of_member).min_by(|a, b| a.get().total_cmp(&b.get()));
-    slowest.map(raid::raidz_random)
+    raid.members.iter().filter_map(of_member).min_by(|a, b| a.get().total_cmp(&b.get()))
 }
 
 const fn is_zfs(raid: &Raid) -> bool {
@@ -144,27 +135,23 @@ fn data_members(raid: &Raid) -> Option<u32> {
     }
 }
 
-fn name_of(hop: &Hop) -> Name {
-    let id = hop.id.as_str();
-    Name::new(id.split_once(':').map_or(id, |(_, name)| name))
-}
-
-fn host_name(system: &System, name: &Name) -> Option<Name> {
-    let host = host_of(system, name)?;
-    system.hosts().find(|(_, known)| std::ptr::eq(*known, host)).map(|(name, _)| name.clone())
+/// What the part is that a hop is of.
+fn part<'s>(system: &'s System, hop: &Hop) -> Option<&'s PartKind> {
+    system.part(&Name::new(hop.id.key())).map(|part| &part.kind)
 }
 
 /// The bound of the cache that is on the way, by [`bcache`]; `None` with several readers or without one.
 ///
 /// With more than one request under way both sides work at once, and each is a bound of its own.
-pub(super) fn cached_bound(system: &System, hops: &[Loaded], workload: &Workload) -> Option<Bound> {
-    let streams = matches!(workload.engine, Engine::Buffered | Engine::Hdparm);
-    if workload.jobs > 1 || !(streams || workload.depth <= 1) {
+pub(super) fn cached_bound(run: &Run<'_>) -> Option<Bound> {
+    let workload = run.workload;
+    if workload.jobs > 1 || !(workload.engine.is_cached() || workload.depth <= 1) {
         return None;
     }
-    let loaded = hops.iter().find(|it| it.hop.kind() == HopKind::Cache)?;
-    let PartKind::Cache(cache) = &system.part(&loaded.part())?.kind else { return None };
-    let side = |name: &Name| CacheSide::of(hops, loaded, name);
+    let loaded = run.hops.iter().find(|it| it.hop.kind() == HopKind::Cache)?;
+    let part = loaded.part?;
+    let PartKind::Cache(cache) = &part.kind else { return None };
+    let side = |name: &Name| CacheSide::of(&run.hops, loaded, name);
     let (fast, slow) = (side(&cache.cache)?, side(&cache.backing)?);
     let read = cache::bcache_read(fast.read, slow.read, cache.hit);
     let write = cache::bcache_write(fast.write, slow.write, cache.writeback);
@@ -175,15 +162,10 @@ pub(super) fn cached_bound(system: &System, hops: &[Loaded], workload: &Workload
         return None;
     }
     let hop = (&loaded.hop.id, format!("{}, hits and misses in turn", loaded.hop.name));
-    let (value, source) = (human::percent(cache.hit), given(system, loaded));
-    let facts = vec![FactRef { fact: "share of hits".to_owned(), value, source }];
+    let facts = vec![FactRef::new("share of hits", human::percent(cache.hit), &part.given)];
     let formula = formula(cache, (&fast, &slow), workload, rate);
     let bound = Bound::new(BoundKind::Depth, hop, rate, formula, Law::CacheTurns);
     Some(Bound { basis: Basis::Formula, facts, ..bound })
-}
-
-fn given(system: &System, loaded: &Loaded) -> String {
-    system.part(&loaded.part()).map(|part| part.given.to_string()).unwrap_or_default()
 }
 
 fn formula(
@@ -209,8 +191,10 @@ struct CacheSide {
 
 impl CacheSide {
     /// The narrowest of the hops from the part `name`, right below the cache, on. What both sides share is a bound apart.
-    fn of(hops: &[Loaded], cache: &Loaded, name: &Name) -> Option<Self> {
-        let is_top = |it: &&Loaded| it.hop.above.as_ref() == Some(&cache.hop.id) && it.part() == *name;
+    fn of(hops: &[Loaded<'_>], cache: &Loaded<'_>, name: &Name) -> Option<Self> {
+        let is_top = |it: &&Loaded<'_>| {
+            it.hop.above.as_ref() == Some(&cache.hop.id) && it.part.is_some_and(|part| part.name == *name)
+        };
         let top = hops.iter().find(is_top)?;
         let mut ids = vec![&top.hop.id];
         let (mut read, mut write) = (f64::INFINITY, f64::INFINITY);

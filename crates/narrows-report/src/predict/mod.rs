@@ -176,8 +176,8 @@ impl PredictReport {
 
 /// The view of a prediction, with the one before something was changed.
 pub fn prediction(now: &Prediction, before: Option<&Prediction>) -> PredictionView {
-    let known = now.answer.intervals();
-    let refused = now.answer.not_known();
+    let known = now.answer.as_ref().ok();
+    let refused = now.answer.as_ref().err();
     let shown = known.is_some();
     let around = |(low, high): (f64, f64)| (now.rate * low, now.rate * high);
     let felt = now.sensitivity.iter().filter(|_| shown);
@@ -204,8 +204,8 @@ pub fn prediction(now: &Prediction, before: Option<&Prediction>) -> PredictionVi
 }
 
 fn earlier(now: &Prediction, before: &Prediction) -> Before {
-    let shown = before.answer.intervals().is_some();
-    let both = shown && now.answer.intervals().is_some();
+    let shown = before.answer.is_ok();
+    let both = shown && now.answer.is_ok();
     let factor = now.rate.get() / before.rate.get();
     let limiting = before.narrowest().filter(|_| shown);
     Before {
@@ -231,7 +231,7 @@ pub fn published(row: &Published, prediction: &Prediction, source: &str) -> Publ
     let scaled = |factor: f64| if is_time { predicted / factor } else { predicted * factor };
     let at_most = prediction.at_most();
     let most = at_most.map(|bound| scaled(bound.rate.get() / prediction.rate.get().max(f64::MIN_POSITIVE)));
-    let known = prediction.answer.intervals();
+    let known = prediction.answer.as_ref().ok();
     let interval = known.map(|it| {
         let (low, high) = (scaled(it.in_95.0), scaled(it.in_95.1));
         (low.min(high), low.max(high))
@@ -247,7 +247,7 @@ pub fn published(row: &Published, prediction: &Prediction, source: &str) -> Publ
         interval_95: interval,
         at_most: most,
         outcome,
-        not_known_because: prediction.answer.not_known().map(|it| it.because.clone()),
+        not_known_because: prediction.answer.as_ref().err().map(|it| it.because.clone()),
         limiting_hop: limiting.map(|bound| bound.hop.to_string()),
         limiting_name: limiting.map(|bound| bound.name.clone()),
         why: row.why.clone().filter(|_| outcome != Outcome::Inside),
@@ -343,9 +343,8 @@ fn what(work: &Workload) -> String {
         share => format!("{} reads, rest writes,", human::percent(share)),
     };
     let jobs = human::counted(work.jobs, "job");
-    let Workload { name, target, depth, .. } = work;
-    let (pattern, size, engine) =
-        (work.pattern.word(), human::block_size(work.block_size), work.engine.word());
+    let Workload { name, target, depth, engine, .. } = work;
+    let (pattern, size) = (work.pattern.word(), human::block_size(work.block_size));
     format!("{name}: {pattern} {mix} of {size} on {target}, depth {depth}, {jobs} ({engine})")
 }
 
@@ -462,7 +461,7 @@ fn put_bounds(out: &mut impl Blocks, bounds: &[Bound]) {
         }
         let tone = if table.rows.is_empty() { Tone::Strong } else { Tone::Normal };
         let is_plain = bound.kind == BoundKind::Bandwidth;
-        let what = if is_plain { String::new() } else { format!("  {}", bound.kind.word()) };
+        let what = if is_plain { String::new() } else { format!("  {}", bound.kind) };
         table.row(vec![
             Cell::toned(tone, human::rate(bound.rate)),
             Cell::text(format!("{}{what}", bound.name)),

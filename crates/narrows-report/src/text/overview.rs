@@ -40,7 +40,7 @@ struct Limit<'a> {
     shown: String,
     /// The name of the hop; where none is known the reason, without the names of the devices.
     hop: Cow<'a, str>,
-    kind: &'static str,
+    kind: HopKind,
     /// Whether each path of the group has such a hop of its own.
     own: bool,
     /// The rate of the hop behind it, and with its kind.
@@ -213,12 +213,12 @@ fn limit<'a>(path: &'a PathView) -> Limit<'a> {
     let [next, of_writes] = sides(path, &path.next_hop);
     let next = next.or(of_writes).map(|(hop, ceiling)| {
         let words = words(ceiling);
-        let long = format!("{words} {}", hop.kind.as_str().replace('_', " "));
+        let long = format!("{words} {}", hop.kind.to_string().replace('_', " "));
         (words, long)
     });
     let (rate, next) = (ceiling.path_bytes_per_second, next.unwrap_or_default());
     let [read, write] = [read, write].map(|side| side.map(|(_, ceiling)| words(ceiling)));
-    let (hop, kind) = (Cow::Borrowed(hop.name.as_str()), hop.kind.as_str());
+    let (hop, kind) = (Cow::Borrowed(hop.name.as_str()), hop.kind);
     Limit { rate, shown: both(read, write), hop, kind, own: false, next }
 }
 

@@ -16,7 +16,7 @@ fn side(megabytes: f64, ceiling: Option<f64>) -> SideView {
 fn lane(kind: HopKind, depth: usize, name: &str, read: SideView) -> LaneView {
     let ceiling = read.ceiling_bytes_per_second.zip(read.bytes_per_second);
     LaneView {
-        hop: format!("{}:{name}", kind.as_str()),
+        hop: format!("{kind}:{name}"),
         kind,
         name: name.to_owned(),
         depth,

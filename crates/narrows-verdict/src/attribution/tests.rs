@@ -141,7 +141,6 @@ fn of_a_linear_volume_the_device_that_got_the_bytes_limits() {
         block: "dm-0".to_owned(),
         layout: VolumeLayout::Linear,
         members: vec!["sda".to_owned(), "sdb".to_owned()],
-        ..VolumeHop::default()
     };
     let path = Sketch::of("/dev/vg/lv")
         .hop("dm-0", HopSpec::Volume(volume), None)

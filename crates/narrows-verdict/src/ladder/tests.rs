@@ -147,7 +147,6 @@ fn a_linear_volume_gives_what_the_device_gives_that_its_start_lies_on() {
         block: "dm-0".to_owned(),
         layout: VolumeLayout::Linear,
         members: vec!["a".to_owned(), "b".to_owned()],
-        ..VolumeHop::default()
     };
     let sketch = Sketch::of("/dev/dm-0").hop("dm-0", HopSpec::Volume(volume), None);
     let load = run(40.0).disk("dm-0", 40.0, 31.0).disk("a", 40.0, 31.0).disk("b", 0.0, 0.0);

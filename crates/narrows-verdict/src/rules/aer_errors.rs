@@ -8,8 +8,7 @@
 use std::collections::BTreeMap;
 
 use narrows_machine::log::{AerSeverity, LogKind};
-use narrows_machine::pci::Aer;
-use narrows_model::path::LinkPort;
+use narrows_machine::pci::{Aer, PciDevice};
 
 use super::super::finding::{Advice, Code, Confidence, Evidence, Finding, Severity};
 use super::super::link::{Link, that_err};
@@ -56,7 +55,7 @@ fn logged(context: &Context<'_>, link: &Link<'_>) -> u64 {
     messages.max(records)
 }
 
-fn ends<'a>(link: &Link<'a>, is_wanted: impl Fn(&Aer) -> bool) -> Vec<(&'a LinkPort, &'a Aer)> {
+fn ends<'a>(link: &Link<'a>, is_wanted: impl Fn(&Aer) -> bool) -> Vec<(&'a PciDevice, &'a Aer)> {
     let ends = std::iter::once(&link.link.device).chain(link.port);
     ends.filter_map(|end| Some((end, end.aer.value().filter(|aer| is_wanted(aer))?))).collect()
 }
@@ -159,7 +158,7 @@ fn sum(counts: &BTreeMap<String, u64>, wanted: impl Fn(&str) -> bool) -> u64 {
     counts.iter().filter(|(name, _)| wanted(name)).map(|(_, count)| *count).fold(0, u64::saturating_add)
 }
 
-fn evidence(end: &LinkPort, aer: &Aer) -> Vec<Evidence> {
+fn evidence(end: &PciDevice, aer: &Aer) -> Vec<Evidence> {
     [("correctable", &aer.correctable), ("nonfatal", &aer.nonfatal), ("fatal", &aer.fatal)]
         .into_iter()
         .filter_map(|(kind, counts)| {

@@ -7,9 +7,8 @@
 use narrows_base::fact::Fact;
 use narrows_base::units::{Bytes, human};
 use narrows_machine::log::LogKind;
-use narrows_machine::pci::{Express, PortType};
+use narrows_machine::pci::{Express, PciDevice, PortType};
 use narrows_model::ceiling::{Ceilings, Limit, pcie};
-use narrows_model::path::LinkPort;
 
 use super::{Context, Judged};
 use crate::counterfactual;
@@ -55,7 +54,7 @@ fn ends<'a>(link: &Link<'a>) -> Option<(&'a Express, &'a Express)> {
     Some((link.link.device.express.value()?, link.port?.express.value()?))
 }
 
-fn size_evidence(end: &LinkPort, value: Bytes, what: &str) -> Evidence {
+fn size_evidence(end: &PciDevice, value: Bytes, what: &str) -> Evidence {
     let value = human::block_size(value);
     Evidence::new(format!("{what} of {}", end.address), value, end.express.source().as_str())
 }

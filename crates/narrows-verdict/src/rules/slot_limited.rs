@@ -8,9 +8,8 @@ use narrows_base::catalog::catalog;
 use narrows_base::fact::Fact;
 use narrows_base::units::{Bytes, BytesPerSec, GtPerSec, Lanes};
 use narrows_machine::dmi::Slot;
-use narrows_machine::pci::Downgraded;
+use narrows_machine::pci::{Downgraded, PciDevice};
 use narrows_model::ceiling::pcie::{device_to_host, raw};
-use narrows_model::path::LinkPort;
 use narrows_paste::results::Op;
 
 use super::need::{self, Need};
@@ -208,7 +207,7 @@ impl Offer {
 }
 
 /// Whether a port says anything, be it garbled, of the most that it can do.
-fn says_its_most(port: &LinkPort) -> bool {
+fn says_its_most(port: &PciDevice) -> bool {
     let absent = matches!(
         (&port.link.max_speed, &port.link.max_width, &port.express),
         (Fact::Absent { .. }, Fact::Absent { .. }, Fact::Absent { .. })

@@ -11,7 +11,7 @@ use super::{Basis, Ceilings, FactRef, Limit};
 use crate::path::LinkHop;
 use narrows_base::fact::{Fact, Source};
 use narrows_base::units::{Bytes, BytesPerSec, GtPerSec, Lanes};
-use narrows_machine::pci::{Express, Told};
+use narrows_machine::pci::{End, Express, Told};
 
 /// A link in a state: what it runs at, or what it could run at.
 #[derive(Debug, Clone)]
@@ -49,7 +49,7 @@ pub fn capable(link: &LinkHop) -> Option<Limit> {
 /// What the device alone could use, towards the host: its fastest speed and widest width. `None` when that is not
 /// known or the link is no wire.
 pub fn device_wants(link: &LinkHop) -> Option<Limit> {
-    let device = link.device.end();
+    let device = End::of(&link.device);
     at_most(link, device.max_speed()?, device.max_width()?)
 }
 
@@ -111,12 +111,16 @@ struct Payload {
     source: Option<Source>,
 }
 
+/// Max_Payload_Size as platforms of a generation set it: 128 bytes up to 5 GT/s, 256 from 8 GT/s on.
+pub fn usual_payload(speed: GtPerSec) -> Bytes {
+    Bytes::new(if speed > GtPerSec::GEN2 { 256 } else { 128 })
+}
+
 /// Max_Payload_Size in force: the smaller of both ends. It stands in config space past byte 64, which only root may
-/// read; without it, 128 bytes are assumed up to 5 GT/s and 256 from 8 GT/s on, the usual values of platforms of
-/// their time.
+/// read; without it the usual one is assumed.
 fn max_payload(link: &LinkHop, speed: GtPerSec) -> Payload {
     least_payload(link).map_or_else(
-        || Payload { size: Bytes::new(if speed > GtPerSec::GEN2 { 256 } else { 128 }), source: None },
+        || Payload { size: usual_payload(speed), source: None },
         |read| Payload { size: read.value, source: Some(read.source.clone()) },
     )
 }
@@ -151,30 +155,21 @@ fn in_force(express: &Fact<Express>, size: impl Fn(&Express) -> Bytes) -> Option
 }
 
 fn towards_host(link: &LinkHop, state: &LinkNow<'_>) -> Option<Limit> {
-    let payload = max_payload(link, state.speed.value);
-    let raw = raw(state.speed.value, state.width.value)?;
-    let rate = device_to_host(raw, payload.size);
-    Some(limit(state, raw, rate, &payload, "payloads", WRITE_OVERHEAD))
+    limit(state, &max_payload(link, state.speed.value), &PAYLOADS)
 }
 
 fn towards_device(link: &LinkHop, state: &LinkNow<'_>) -> Option<Limit> {
-    let payload = completion(link, state.speed.value);
-    let raw = raw(state.speed.value, state.width.value)?;
-    let rate = host_to_device(raw, payload.size);
-    Some(limit(state, raw, rate, &payload, "completions", COMPLETION_OVERHEAD))
+    limit(state, &completion(link, state.speed.value), &COMPLETIONS)
 }
 
-fn limit(
-    state: &LinkNow<'_>,
-    raw: BytesPerSec,
-    rate: BytesPerSec,
-    payload: &Payload,
-    packets: &str,
-    overhead: f64,
-) -> Limit {
+fn limit(state: &LinkNow<'_>, payload: &Payload, packets: &Packets) -> Option<Limit> {
+    let (speed, width) = (state.speed.value, state.width.value);
+    let raw = raw(speed, width)?;
+    let assumed = if payload.source.is_some() { "" } else { "assumed " };
+    let (rate, leave) = packets.leave(raw, payload.size, assumed);
     let mut facts = vec![
-        FactRef::new("speed", state.speed.value, state.speed.source),
-        FactRef::new("width", state.width.value, state.width.source),
+        FactRef::new("speed", speed, state.speed.source),
+        FactRef::new("width", width, state.width.source),
     ];
     facts.extend(state.notes.iter().cloned());
     let size = payload.size.get();
@@ -186,17 +181,8 @@ fn limit(
             source: "usual for this generation; config space needs root".to_owned(),
         },
     });
-    let formula = format!(
-        "{}; {} (×{size}/{:.0}) and skip sets (×0.9974) leave {rate}",
-        wire_formula(state.speed.value, state.width.value, raw),
-        if payload.source.is_some() {
-            format!("{size} B {packets}")
-        } else {
-            format!("assumed {size} B {packets}")
-        },
-        payload.size.as_f64() + overhead,
-    );
-    Limit { rate, raw: Some(raw), basis: Basis::Formula, formula, facts }
+    let formula = format!("{}; {leave}", wire_formula(speed, width, raw));
+    Some(Limit { rate, raw: Some(raw), basis: Basis::Formula, formula, facts })
 }
 
 /// `8 GT/s × 4 lanes × 128/130 ÷ 8 = 3.94 GB/s raw`.
@@ -213,12 +199,35 @@ pub(super) fn wire_formula(speed: GtPerSec, width: Lanes, raw: BytesPerSec) -> S
 // `pcie-bench/pcie-model` (sizes of headers). Measured on NVMe drives at queue depth 8 and more, from 2.0 x1 to
 // 5.0 x4, the usable rate is met within −3 % to +1.5 %.
 
-/// Bytes around the payload of a memory write with a 64-bit address: framing, sequence number and LCRC (8), header
-/// (16). Gen3 and later frame differently, in as many bytes.
-pub const WRITE_OVERHEAD: f64 = 24.0;
+/// The packets that data is in on its way.
+pub(super) struct Packets {
+    name: &'static str,
+    /// Bytes around the payload of each.
+    overhead: f64,
+}
 
-/// Bytes around the payload of a completion: framing, sequence number and LCRC (8), header (12).
-pub const COMPLETION_OVERHEAD: f64 = 20.0;
+/// Memory writes with a 64-bit address: framing, sequence number and LCRC (8), header (16). Gen3 and later frame differently, in
+/// as many bytes.
+pub(super) const PAYLOADS: Packets = Packets { name: "payloads", overhead: 24.0 };
+
+/// Completions: framing, sequence number and LCRC (8), header (12).
+pub(super) const COMPLETIONS: Packets = Packets { name: "completions", overhead: 20.0 };
+
+impl Packets {
+    /// What they leave of a rate.
+    fn rate(&self, raw: BytesPerSec, payload: Bytes) -> BytesPerSec {
+        raw * SKIP_FACTOR * (payload.as_f64() / (payload.as_f64() + self.overhead))
+    }
+
+    /// The same with how it comes about; `assumed` stands before a size that was not read.
+    pub(super) fn leave(&self, raw: BytesPerSec, payload: Bytes, assumed: &str) -> (BytesPerSec, String) {
+        let (rate, size, name) = (self.rate(raw, payload), payload.get(), self.name);
+        let whole = payload.as_f64() + self.overhead;
+        let how =
+            format!("{assumed}{size} B {name} (×{size}/{whole:.0}) and skip sets (×0.9974) leave {rate}");
+        (rate, how)
+    }
+}
 
 /// What SKP ordered sets leave: 4 bytes of every 1538 on each lane go to clock compensation.
 pub const SKIP_FACTOR: f64 = 1.0 - 4.0 / 1538.0;
@@ -249,26 +258,22 @@ pub fn raw(speed: GtPerSec, width: Lanes) -> Option<BytesPerSec> {
 }
 
 /// What is left of `raw` for data that the device writes to host memory (a read of a drive, a packet received): every
-/// `payload` bytes carry [`WRITE_OVERHEAD`].
+/// `payload` bytes have those of [`PAYLOADS`] around them.
 ///
 /// Acknowledgements and flow control are not charged: they travel the other way, which is otherwise idle.
 pub fn device_to_host(raw: BytesPerSec, payload: Bytes) -> BytesPerSec {
-    raw * SKIP_FACTOR * payload_share(payload, WRITE_OVERHEAD)
+    PAYLOADS.rate(raw, payload)
 }
 
 /// What is left of `raw` for data that the device reads from host memory (a write to a drive, a packet sent): the
-/// data comes as completions of `payload` bytes, each with [`COMPLETION_OVERHEAD`].
+/// data comes as completions of `payload` bytes, each with those of [`COMPLETIONS`] around it.
 ///
 /// `payload` is the smaller of Max_Payload_Size and Max_Read_Request_Size, since a completion is never longer than
 /// what was asked for. The requests travel the other way, 24 bytes for each Max_Read_Request_Size, and never limit.
 /// Not covered: a device with too few tags for its round trip (tags × request ÷ round trip below the link's rate),
 /// and root ports that cut completions at 64 bytes.
 pub fn host_to_device(raw: BytesPerSec, payload: Bytes) -> BytesPerSec {
-    raw * SKIP_FACTOR * payload_share(payload, COMPLETION_OVERHEAD)
-}
-
-fn payload_share(payload: Bytes, overhead: f64) -> f64 {
-    payload.as_f64() / (payload.as_f64() + overhead)
+    COMPLETIONS.rate(raw, payload)
 }
 
 // What address translation for devices costs.

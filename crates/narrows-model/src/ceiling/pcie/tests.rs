@@ -2,14 +2,13 @@
 
 use super::*;
 use crate::ceiling::Ceiling;
-use crate::path::LinkPort;
 use narrows_base::units::human;
-use narrows_machine::pci::{LinkEnd, PortType};
+use narrows_machine::pci::{LinkEnd, PciDevice, PortType};
 use proptest::prelude::*;
 
-fn link_end(name: &str, current: (GtPerSec, u8), max: (GtPerSec, u8)) -> LinkPort {
+fn link_end(name: &str, current: (GtPerSec, u8), max: (GtPerSec, u8)) -> PciDevice {
     let file = |attribute: &str| format!("/sys/bus/pci/devices/{name}/{attribute}");
-    LinkPort {
+    PciDevice {
         link: LinkEnd {
             current_speed: Fact::known(current.0, file("current_link_speed")),
             current_width: Fact::known(Lanes::new(current.1), file("current_link_width")),
@@ -17,7 +16,7 @@ fn link_end(name: &str, current: (GtPerSec, u8), max: (GtPerSec, u8)) -> LinkPor
             max_width: Fact::known(Lanes::new(max.1), file("max_link_width")),
             ..LinkEnd::default()
         },
-        ..LinkPort::default()
+        ..PciDevice::default()
     }
 }
 
@@ -79,14 +78,12 @@ fn a_slot_that_trained_x1_gen2_under_a_gen3_x4_drive_carries_420_of_500_megabyte
 fn a_port_that_a_hypervisor_made_up_limits_nothing() {
     let (real, most) = ((GtPerSec::GEN3, 4), (GtPerSec::GEN3, 4));
     let mut hop = link(real, most, most);
-    hop.port = Some(LinkPort {
-        is_virtual: true,
-        ..link_end("0000:00:15.0", (GtPerSec::GEN2, 32), (GtPerSec::GEN2, 32))
-    });
+    hop.port = Some(link_end("0000:00:15.0", (GtPerSec::GEN2, 32), (GtPerSec::GEN2, 32)));
+    hop.is_port_virtual = true;
     // Gen3 x4 with payloads of 256 bytes, as the device says.
     assert_eq!(of_link(&hop).read.rate().map(human::rate).as_deref(), Some("3.59 GB/s"));
     assert_eq!(state(&hop), Some((GtPerSec::GEN3, Lanes::new(4))));
-    hop.port.as_mut().expect("a port").is_virtual = false;
+    hop.is_port_virtual = false;
     assert_eq!(state(&hop), Some((GtPerSec::GEN2, Lanes::new(4))));
 }
 

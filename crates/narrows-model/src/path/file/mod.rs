@@ -13,15 +13,16 @@ mod write;
 pub use build::{BuildError, path};
 pub use model::{
     Adapter, Attachment, Cache, Chipset, Cluster, Crypt, Device, DeviceKind, Engine, Filesystem, Host,
-    Interconnect, Iommu, LinkGiven, Name, Network, Part, PartKind, Pattern, Published, PublishedValue, Raid,
-    RaidKind, Remote, Slot, Switch, System, Technology, Vm, Volume, Workload, WriteCache, ZfsLevel,
+    Interconnect, Iommu, LinkGiven, Name, Network, Part, PartKind, Pattern, Place, Published, PublishedValue,
+    Raid, RaidKind, Remote, Slot, SplitMode, Switch, System, Technology, Vm, Volume, Workload, WriteCache,
+    ZfsLevel,
 };
 pub use read::{Document, MOST_BYTES, parse};
 
 use std::fmt;
 
 use narrows_base::near::distance;
-use read::{DocumentTable, Value};
+use read::{DocumentKey, DocumentTable, Value};
 
 /// Where something stands.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Default)]
@@ -100,24 +101,33 @@ fn nearest<'k>(typed: &str, known: impl IntoIterator<Item = &'k str>) -> Option<
         .map(|(_, name)| name)
 }
 
+/// What helps who typed a name that is not known: the one that was probably meant, or else what is known.
+fn meant<'k>(
+    typed: &str,
+    known: impl IntoIterator<Item = &'k str>,
+    otherwise: impl FnOnce() -> String,
+) -> String {
+    nearest(typed, known).map_or_else(otherwise, |near| format!("did you mean `{near}`?"))
+}
+
 /// The layers that can be put on something.
 const LAYERS: &[&str] = &["raid0", "raid1", "raid10", "raid5", "raid6", "linear", "luks", "ext4", "xfs"];
 
+/// A name that nothing has yet: `base`, or else `base-2`, `base-3`…
+pub(crate) fn free_name(base: &str, taken: impl Fn(&str) -> bool) -> String {
+    let numbered = (2_u32..).map(|number| format!("{base}-{number}"));
+    std::iter::once(base.to_owned()).chain(numbered).find(|name| !taken(name)).unwrap_or_default()
+}
+
 impl Document {
-    /// A name that nothing has yet: `base`, or else `base-2`, `base-3`…
     fn free_name(&self, base: &str) -> String {
-        let taken = |name: &str| self.parts.iter().any(|table| table.name == name);
-        let numbered = (2_u32..).map(|number| format!("{base}-{number}"));
-        std::iter::once(base.to_owned()).chain(numbered).find(|name| !taken(name)).unwrap_or_default()
+        free_name(base, |name| self.parts.iter().any(|table| table.name == name))
     }
 
     fn push(&mut self, kind: &str, name: &str, at: &At, keys: Vec<(&str, Value)>) -> Name {
-        let mut table =
-            DocumentTable { kind: kind.to_owned(), name: name.to_owned(), at: at.clone(), keys: Vec::new() };
-        for (key, value) in keys {
-            table.put(key, value, at);
-        }
-        self.parts.push(table);
+        let (kind, at) = (kind.to_owned(), at.clone());
+        let keys = keys.into_iter().map(|(key, value)| DocumentKey::new(key, value, &at)).collect();
+        self.parts.push(DocumentTable { kind, name: name.to_owned(), at, keys });
         Name::new(name)
     }
 
@@ -136,12 +146,8 @@ impl Document {
         let base = if plain.is_empty() { "added".to_owned() } else { format!("added-{plain}") };
         let name = self.free_name(&base);
         let value = |text: &str| Value::Text(text.trim().to_owned());
-        Ok(self.push(
-            "device",
-            &name,
-            &at,
-            vec![("kind", value(kind)), ("model", value(model)), ("in", value(place))],
-        ))
+        let keys = vec![("kind", value(kind)), ("model", value(model)), ("in", value(place))];
+        Ok(self.push("device", &name, &at, keys))
     }
 
     /// Puts a layer on `members`, and tells its name.
@@ -150,33 +156,28 @@ impl Document {
     /// There is no such layer, or it lies on one part only.
     pub fn add_layer(&mut self, layer: &str, members: &[Name]) -> Result<Name, FileError> {
         let at = At { origin: format!("--add {layer}"), line: None };
-        let texts =
-            Value::List(members.iter().map(|name| (Value::Text(name.to_string()), at.clone())).collect());
-        let name = self.free_name(layer);
-        match (layer, members) {
+        let text = |text: &str| Value::Text(text.to_owned());
+        let texts = || Value::List(members.iter().map(|name| (text(name.as_str()), at.clone())).collect());
+        let (kind, keys) = match (layer, members) {
             ("raid0" | "raid1" | "raid10" | "raid5" | "raid6" | "linear", _) => {
-                let keys = vec![("level", Value::Text(layer.to_owned())), ("members", texts)];
-                Ok(self.push("raid", &name, &at, keys))
+                ("raid", vec![("level", text(layer)), ("members", texts())])
             }
-            ("luks", [one]) => Ok(self.push("crypt", &name, &at, vec![("on", Value::Text(one.to_string()))])),
+            ("luks", [one]) => ("crypt", vec![("on", text(one.as_str()))]),
             ("ext4" | "xfs", [one]) => {
-                let keys =
-                    vec![("kind", Value::Text(layer.to_owned())), ("on", Value::Text(one.to_string()))];
-                Ok(self.push("filesystem", &name, &at, keys))
+                ("filesystem", vec![("kind", text(layer)), ("on", text(one.as_str()))])
             }
             (known, _) if LAYERS.contains(&known) => {
+                let message = format!("{layer} lies on one part, not on {}", members.len());
                 let hint = "put them together first: --add raid0".to_owned();
-                Err(FileError::one(
-                    at,
-                    format!("{layer} lies on one part, not on {}", members.len()),
-                    Some(hint),
-                ))
+                return Err(FileError::one(at, message, Some(hint)));
             }
             _ => {
                 let hint = format!("the layers are: {}", LAYERS.join(", "));
-                Err(FileError::one(at, format!("there is no layer `{layer}`"), Some(hint)))
+                return Err(FileError::one(at, format!("there is no layer `{layer}`"), Some(hint)));
             }
-        }
+        };
+        let name = self.free_name(layer);
+        Ok(self.push(kind, &name, &at, keys))
     }
 
     /// Adds members to an array.

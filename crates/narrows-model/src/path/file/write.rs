@@ -62,7 +62,7 @@ fn of_published(it: &Published) -> Table {
         ("set".to_owned(), list(it.set.iter().map(|(key, value)| format!("{key}={value}")))),
         ("value".to_owned(), value.into()),
         ("source".to_owned(), it.source.as_str().into()),
-        ("limited_by".to_owned(), list(it.limited_by.iter().map(|kind| kind.as_str()))),
+        ("limited_by".to_owned(), list(it.limited_by.iter().map(ToString::to_string))),
     ]);
     values.extend(it.why.as_deref().map(|why| ("why".to_owned(), why.into())));
     values

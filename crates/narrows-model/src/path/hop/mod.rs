@@ -3,8 +3,8 @@
 mod spec;
 
 pub use spec::{
-    CacheHop, ControllerHop, CryptHop, DeviceHop, FilesystemHop, Flash, LinkHop, LinkPort, NetworkHop,
-    QueueHop, RaidHop, RaidLevel, SocketHop, UplinkHop, VolumeHop, VolumeLayout, ZfsHop, ZfsLayout,
+    ControllerHop, CryptHop, DeviceHop, FilesystemHop, Flash, LinkHop, NetworkHop, RaidHop, RaidLevel,
+    SocketHop, UplinkHop, VolumeHop, VolumeLayout, ZfsHop, ZfsLayout,
 };
 
 pub(super) use spec::is_virtual_disk;
@@ -13,6 +13,8 @@ use std::fmt;
 
 use narrows_base::fact::Fact;
 use narrows_base::units::{Bytes, BytesPerSec};
+use serde::de::value::StrDeserializer;
+use serde::de::{DeserializeOwned, IntoDeserializer};
 use serde::{Deserialize, Serialize};
 
 /// A hop's identity within a machine, stable between runs: `link:0000:02:00.0`, `device:nvme0n1`, `raid:md0`.
@@ -24,12 +26,17 @@ pub struct HopId(String);
 impl HopId {
     /// The id of a hop of `kind` that is named `name`.
     pub fn new(kind: HopKind, name: impl fmt::Display) -> Self {
-        Self(format!("{}:{name}", kind.as_str()))
+        Self(format!("{kind}:{name}"))
     }
 
     /// The id as text.
     pub fn as_str(&self) -> &str {
         &self.0
+    }
+
+    /// What tells it from others of its kind: `md0` of `raid:md0`.
+    pub fn key(&self) -> &str {
+        self.0.split_once(':').map_or(&self.0, |(_, key)| key)
     }
 }
 
@@ -53,7 +60,7 @@ impl fmt::Display for HopId {
 /// writes; the uplink that both members of a two-way mirror share has 1 for reads and 2 for writes. Where each byte takes one of several
 /// ways and it cannot be said which (a linear volume over two drives, a cache and what it caches), each way has all of the
 /// traffic, since it may have to carry it, and what the ways share has no more than that.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Traffic {
     /// Bytes read across the hop per byte that the application reads.
@@ -134,10 +141,9 @@ impl Hop {
     pub fn block_name(&self) -> Option<&str> {
         match &self.spec {
             HopSpec::Device(device) => Some(&device.block),
-            HopSpec::BlockQueue(queue) => Some(&queue.block),
+            HopSpec::BlockQueue(block) | HopSpec::Cache(block) => Some(block),
             HopSpec::Raid(raid) => Some(&raid.block),
             HopSpec::Crypt(crypt) => Some(&crypt.block),
-            HopSpec::Cache(cache) => Some(&cache.block),
             HopSpec::Volume(volume) => Some(&volume.block),
             _ => None,
         }
@@ -169,16 +175,16 @@ pub enum HopSpec {
     Controller(ControllerHop),
     /// A medium.
     Device(DeviceHop),
-    /// A request queue.
-    BlockQueue(Box<QueueHop>),
+    /// The request queue of a block device.
+    BlockQueue(String),
     /// A RAID array.
     Raid(Box<RaidHop>),
     /// A ZFS pool, or a mirror or RAID-Z of it.
-    Zfs(Box<ZfsHop>),
+    Zfs(ZfsHop),
     /// An encrypted mapping.
     Crypt(Box<CryptHop>),
     /// A bcache device.
-    Cache(Box<CacheHop>),
+    Cache(String),
     /// A logical volume.
     Volume(VolumeHop),
     /// A file system.
@@ -285,38 +291,22 @@ pub enum HopKind {
 }
 
 impl HopKind {
-    /// The kind as it stands in hop ids and in JSON.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Application => "application",
-            Self::Memory => "memory",
-            Self::Cpu => "cpu",
-            Self::Socket => "socket",
-            Self::Chipset => "chipset",
-            Self::Switch => "switch",
-            Self::Link => "link",
-            Self::Usb => "usb",
-            Self::Sata => "sata",
-            Self::Sas => "sas",
-            Self::Hba => "hba",
-            Self::Controller => "controller",
-            Self::Device => "device",
-            Self::BlockQueue => "block_queue",
-            Self::Raid => "raid",
-            Self::Crypt => "crypt",
-            Self::Cache => "cache",
-            Self::LogicalVolume => "logical_volume",
-            Self::Filesystem => "filesystem",
-            Self::Network => "network",
-            Self::Remote => "remote",
-            Self::Generator => "generator",
-        }
+    /// Whether it is a medium, or what software makes of media: what load can be run at.
+    pub const fn is_layer(self) -> bool {
+        use HopKind::{Cache, Crypt, Device, Filesystem, LogicalVolume, Raid};
+        matches!(self, Device | Raid | Crypt | Cache | LogicalVolume | Filesystem)
     }
+}
 
-    /// The kind that is written so in hop ids and in JSON.
-    pub fn from_word(word: &str) -> Option<Self> {
-        use serde::de::IntoDeserializer;
-        let text: serde::de::value::StrDeserializer<'_, serde::de::value::Error> = word.into_deserializer();
-        Self::deserialize(text).ok()
+impl fmt::Display for HopKind {
+    /// The kind as it stands in hop ids and in JSON.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.serialize(f)
     }
+}
+
+/// The one of a few that serde writes as this word.
+pub(crate) fn of_word<T: DeserializeOwned>(word: &str) -> Option<T> {
+    let text: StrDeserializer<'_, serde::de::value::Error> = word.into_deserializer();
+    T::deserialize(text).ok()
 }

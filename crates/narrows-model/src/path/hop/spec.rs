@@ -1,36 +1,13 @@
 //! What the laws need to know of each kind of hop.
 
+use std::fmt;
+
 use crate::path::LinkPart;
 use narrows_base::fact::Fact;
 use narrows_base::units::{BitsPerSec, Bytes};
-use narrows_machine::block::{CryptTable, MdArray, Queue};
-use narrows_machine::pci::{End, Ends, Express, LinkEnd, PciAddress, PciId};
-
-/// One end of a PCIe link: the function there and its view of the link.
-#[derive(Debug, Clone, Default)]
-pub struct LinkPort {
-    /// The function at this end.
-    pub address: PciAddress,
-    /// Who it is.
-    pub id: Fact<PciId>,
-    pub class: Fact<u32>,
-    /// What it says of the link.
-    pub link: LinkEnd,
-    /// Its PCI Express capability.
-    pub express: Fact<Express>,
-    pub power_state: Fact<String>,
-    /// Its error counts.
-    pub aer: Fact<narrows_machine::pci::Aer>,
-    /// Whether a hypervisor made it up, so that what it says of the link is not of the hardware.
-    pub is_virtual: bool,
-}
-
-impl LinkPort {
-    /// What it says of the link, from whichever source tells.
-    pub const fn end(&self) -> End<'_> {
-        End::new(&self.link, &self.express)
-    }
-}
+use narrows_machine::block::{CryptTable, MdArray};
+use narrows_machine::pci::{End, Ends, PciAddress, PciDevice, PciId};
+use serde::{Deserialize, Serialize};
 
 /// A PCIe link with both its ends.
 #[derive(Debug, Clone, Default)]
@@ -38,10 +15,12 @@ pub struct LinkHop {
     /// The drive behind it, where the function has no address by which to call it.
     pub drive: Option<String>,
     /// The end away from the processor: a device, or the upstream port of a switch.
-    pub device: LinkPort,
+    pub device: PciDevice,
     /// The end towards the processor: a root port, or the downstream port of a switch. `None` when the kernel shows
     /// none (a device on a root bus, as in virtual machines).
-    pub port: Option<LinkPort>,
+    pub port: Option<PciDevice>,
+    /// Whether a hypervisor made the port up, so that what it says of the link is not of the hardware.
+    pub is_port_virtual: bool,
     /// The slot's name: from `/sys/bus/pci/slots`, SMBIOS or the board's data.
     pub slot: Option<String>,
     /// The board's data for this slot, as a place in [`narrows_base::catalog::Board::slots`].
@@ -59,13 +38,13 @@ impl LinkHop {
     }
 
     /// The end towards the processor, where what it says is true.
-    pub fn true_port(&self) -> Option<&LinkPort> {
-        self.port.as_ref().filter(|port| !port.is_virtual)
+    pub fn true_port(&self) -> Option<&PciDevice> {
+        self.port.as_ref().filter(|_| !self.is_port_virtual)
     }
 
     /// The state of the link as both ends tell it: the one answer that names, ceilings, findings and reports go by.
     pub fn state(&self) -> Ends<'_> {
-        Ends { device: self.device.end(), port: self.true_port().map(LinkPort::end) }
+        Ends { device: End::of(&self.device), port: self.true_port().map(End::of) }
     }
 }
 
@@ -174,17 +153,8 @@ pub struct NetworkHop {
 // Hops of the software stack: what the laws of queues, arrays, encryption, caches, volumes and file systems need to know
 // of them.
 
-/// A request queue.
-#[derive(Debug, Clone, Default)]
-pub struct QueueHop {
-    /// The kernel's name of the block device.
-    pub block: String,
-    /// How it is set.
-    pub queue: Queue,
-}
-
 /// RAID levels that md knows.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum RaidLevel {
     /// Striping.
@@ -199,6 +169,13 @@ pub enum RaidLevel {
     Raid6,
     /// One after another.
     Linear,
+}
+
+impl fmt::Display for RaidLevel {
+    /// The level as md names it.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.serialize(f)
+    }
 }
 
 impl RaidLevel {
@@ -250,17 +227,12 @@ pub enum ZfsLayout {
 }
 
 /// A ZFS pool, or one of its virtual devices that has devices of its own.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Copy, Default)]
 pub struct ZfsHop {
-    pub pool: String,
-    /// The virtual device, `mirror-0`; `None` for the pool itself.
-    pub vdev: Option<String>,
     /// How its devices share its data.
     pub layout: ZfsLayout,
-    /// What it lies on: virtual devices of a pool, devices of a virtual device.
-    pub members: Vec<String>,
-    /// `ONLINE`, `DEGRADED`…
-    pub state: Fact<String>,
+    /// How many it lies on: virtual devices of a pool, devices of a virtual device.
+    pub members: usize,
 }
 
 /// An encrypted mapping.
@@ -268,22 +240,11 @@ pub struct ZfsHop {
 pub struct CryptHop {
     /// The kernel's name of the mapping.
     pub block: String,
-    /// Its name below `/dev/mapper`.
-    pub mapping: Fact<String>,
     pub table: Fact<CryptTable>,
     /// The measured rate of the cipher on one core.
     pub cipher: Fact<narrows_machine::cipher::CipherRate>,
     /// The number of cores that may share the work.
     pub cores: u32,
-}
-
-/// A bcache device.
-#[derive(Debug, Clone, Default)]
-pub struct CacheHop {
-    /// The kernel's name of the device.
-    pub block: String,
-    /// All that bcache says.
-    pub bcache: narrows_machine::block::Bcache,
 }
 
 /// How a logical volume lies on its devices.
@@ -311,8 +272,6 @@ impl VolumeLayout {
 pub struct VolumeHop {
     /// The kernel's name of the mapping.
     pub block: String,
-    /// Its name below `/dev/mapper`.
-    pub mapping: Fact<String>,
     /// How it lies on its devices.
     pub layout: VolumeLayout,
     /// The devices, by kernel name.

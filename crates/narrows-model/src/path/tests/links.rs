@@ -8,7 +8,7 @@ fn a_drive_behind_a_switch_crosses_two_links() {
     let machine = behind_a_switch();
     let switch = Switch { name: "PEX 8748".into(), ids: vec!["10b5:8748".into()], ..Switch::default() };
     let catalog = Catalog { switches: vec![switch].into(), ..Catalog::default() };
-    let path = one(&machine, Published(&catalog), &to("nvme0n1"), None).expect("is there");
+    let path = one(catalogued(&machine, &catalog), &to("nvme0n1"), None).expect("is there");
     assert_eq!(
         ids(&path),
         [
@@ -57,7 +57,7 @@ fn a_slot_is_named_by_firmware_or_board_and_never_by_a_reference_board() {
     }];
     let of = |machine: &Machine, boards: &[Board]| {
         let catalog = Catalog { boards: boards.to_vec().into(), ..Catalog::default() };
-        let path = one(machine, Published(&catalog), &to("nvme1n1"), None).expect("is there");
+        let path = one(catalogued(machine, &catalog), &to("nvme1n1"), None).expect("is there");
         let link = link(&path, "link:0000:06:00.0").clone();
         (link.slot, link.board_slot)
     };
@@ -190,7 +190,7 @@ fn the_socket_is_crossed_by_a_reader_on_another_node() {
     with_nodes(&mut machine, &[("00:03.0", 1)]);
     let local = path(&machine, &to("nvme0n1")).expect("is there");
     assert_eq!(hop(&local, "socket:1-1").name, "NUMA node 1, local");
-    let remote = one(&machine, Published(&Catalog::default()), &to("nvme0n1"), Some(0)).expect("is there");
+    let remote = one(catalogued(&machine, &Catalog::default()), &to("nvme0n1"), Some(0)).expect("is there");
     let HopSpec::Socket(socket) = &hop(&remote, "socket:1-0").spec else { panic!("no socket") };
     assert_eq!((socket.device_node, socket.reader_node, socket.distance), (1, 0, 32));
     machine.cpus.nodes.truncate(1);

@@ -2,7 +2,7 @@
 
 mod links;
 
-use super::build::{Published, all, one, path};
+use super::build::{Catalogued, all, one, path};
 use super::{Hop, HopId, HopKind, HopSpec, LinkHop, Path, Target, Traffic};
 use narrows_base::catalog::{Board, BoardSlot, Catalog, Chipset, Switch};
 use narrows_base::fact::Fact;
@@ -23,6 +23,10 @@ pub(super) const NVME: u32 = 0x01_0802;
 
 pub(super) fn known<T>(value: T) -> Fact<T> {
     Fact::known(value, "test")
+}
+
+pub(super) fn catalogued<'m>(machine: &'m Machine, catalog: &'m Catalog) -> Catalogued<'m> {
+    Catalogued { machine, catalog }
 }
 
 pub(super) fn text(value: &str) -> Fact<String> {
@@ -414,8 +418,8 @@ fn chipsets() -> Catalog {
 fn functions_of_an_intel_chipset_share_its_invisible_uplink() {
     let machine = x99();
     let catalog = chipsets();
-    let published = Published(&catalog);
-    let of = |block| one(&machine, published, &to(block), None).expect("is there");
+    let there = catalogued(&machine, &catalog);
+    let of = |block| one(there, &to(block), None).expect("is there");
     let behind = of("nvme1n1");
     let chipset = "chipset:0000:00:1f.0";
     assert_eq!(ids(&behind)[4..], ["link:0000:06:00.0", chipset, "memory:ram"]);
@@ -426,7 +430,7 @@ fn functions_of_an_intel_chipset_share_its_invisible_uplink() {
     assert_eq!(ids(&sata)[2..], ["device:sda", "sata:ata1", "hba:0000:00:1f.2", chipset, "memory:ram"]);
     assert_eq!(ids(&of("nvme0n1"))[4..], ["link:0000:03:00.0", "memory:ram"]);
     // A platform that is not known has no such hop.
-    let unknown = one(&machine, Published(&Catalog::default()), &to("nvme1n1"), None).expect("is there");
+    let unknown = one(catalogued(&machine, &Catalog::default()), &to("nvme1n1"), None).expect("is there");
     assert_eq!(unknown.of_kind(HopKind::Chipset).count(), 0);
 }
 
@@ -443,9 +447,9 @@ fn a_port_that_vmd_takes_from_the_chipset_stays_behind_it() {
         nvme(&mut machine, number, drive);
     }
     let catalog = chipsets();
-    let published = Published(&catalog);
+    let there = catalogued(&machine, &catalog);
     let count = |block| {
-        let path = one(&machine, published, &to(block), None).expect("is there");
+        let path = one(there, &to(block), None).expect("is there");
         path.of_kind(HopKind::Chipset).count()
     };
     assert_eq!((count("nvme2n1"), count("nvme3n1")), (1, 0));
@@ -464,8 +468,8 @@ fn an_amd_chipset_is_met_as_a_switch_and_shown_as_the_chipset() {
         Transport::Sata(Sata { port: "ata1".into(), pci: Some(at("03:00.0")), ..Sata::default() }),
     );
     let catalog = chipsets();
-    let published = Published(&catalog);
-    let path = one(&machine, published, &to("sda"), None).expect("is there");
+    let there = catalogued(&machine, &catalog);
+    let path = one(there, &to("sda"), None).expect("is there");
     assert_eq!(
         ids(&path)[4..],
         ["hba:0000:03:00.0", "link:0000:03:00.0", "chipset:0000:01:00.0", "link:0000:01:00.0", "memory:ram"]
@@ -479,7 +483,7 @@ fn a_chipset_that_a_hypervisor_imitates_has_no_uplink() {
     machine.cpus.hypervisor = text("KVM");
     let catalog = chipsets();
     for block in ["nvme1n1", "sda"] {
-        let path = one(&machine, Published(&catalog), &to(block), None).expect("is there");
+        let path = one(catalogued(&machine, &catalog), &to(block), None).expect("is there");
         assert_eq!(path.of_kind(HopKind::Chipset).count(), 0, "{block}");
     }
 }

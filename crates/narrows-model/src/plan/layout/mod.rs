@@ -19,7 +19,7 @@ use crate::path::file::{
 };
 use crate::path::{HopKind, RaidLevel};
 use crate::plan::outcome::Rates;
-use crate::predict::predict_together;
+use crate::predict::predict;
 use narrows_base::units::{Bytes, BytesPerSec};
 
 /// How the drives are put together.
@@ -58,34 +58,29 @@ impl Array {
         Self::Raid6,
     ];
 
+    /// What people call it, and the fewest drives that make one.
+    const fn described(self) -> (&'static str, u8) {
+        match self {
+            Self::Single => ("single drive", 1),
+            Self::LvmLinear => ("LVM linear", 2),
+            Self::LvmStriped => ("LVM striped", 2),
+            Self::Raid0 => ("RAID-0", 2),
+            Self::Raid1 => ("RAID-1", 2),
+            Self::Raid10 => ("RAID-10", 4),
+            Self::Raid5 => ("RAID-5", 3),
+            Self::Raid6 => ("RAID-6", 4),
+        }
+    }
+
     /// What people call it.
     pub const fn name(self) -> &'static str {
-        match self {
-            Self::Single => "single drive",
-            Self::LvmLinear => "LVM linear",
-            Self::LvmStriped => "LVM striped",
-            Self::Raid0 => "RAID-0",
-            Self::Raid1 => "RAID-1",
-            Self::Raid10 => "RAID-10",
-            Self::Raid5 => "RAID-5",
-            Self::Raid6 => "RAID-6",
-        }
+        self.described().0
     }
 
     /// Whether so many drives make one.
     pub const fn fits(self, drives: u8) -> bool {
         let pairs = !matches!(self, Self::Raid10) || drives.is_multiple_of(2);
-        self.fewest() <= drives && pairs
-    }
-
-    /// The fewest drives that make one.
-    const fn fewest(self) -> u8 {
-        match self {
-            Self::Single => 1,
-            Self::LvmLinear | Self::LvmStriped | Self::Raid0 | Self::Raid1 => 2,
-            Self::Raid5 => 3,
-            Self::Raid10 | Self::Raid6 => 4,
-        }
+        self.described().1 <= drives && pairs
     }
 }
 
@@ -278,40 +273,34 @@ pub fn spread(array: Array, drives: u8) -> Spread {
 
 fn layout(resources: &Resources, array: Array, encryption: Encryption) -> Result<Layout, BuildError> {
     let spread = spread(array, resources.drives.count());
-    let name = name(array, encryption);
-    let cipher = resources.cipher.as_ref().filter(|_| encryption != Encryption::None);
-    let mut layout = Layout {
-        name,
+    let is_known = encryption == Encryption::None || resources.cipher.is_some();
+    let ask = |one_at_a_time: bool, write: bool| match is_known {
+        true => sequential(resources, (array, encryption), one_at_a_time, write),
+        false => Ok(Sequential::default()),
+    };
+    let one_at_a_time = matches!(array, Array::Single | Array::LvmLinear);
+    let read = ask(one_at_a_time || array == Array::Raid1, false)?;
+    let write = ask(one_at_a_time, true)?;
+    Ok(Layout {
+        name: name(array, encryption),
         array,
         encryption,
         capacity: spread.capacity,
         survives: spread.survives,
-        read: None,
-        read_is_bound: false,
-        write: None,
-        write_is_bound: false,
+        read: read.rate,
+        read_is_bound: read.not_known.is_some(),
+        write: write.rate,
+        write_is_bound: write.not_known.is_some(),
         read_iops: spread.read_iops,
         write_iops: spread.write_iops,
         wear: spread.wear,
-        limit: "drives".into(),
-        not_known: Vec::new(),
-    };
-    if encryption != Encryption::None && cipher.is_none() {
-        return Ok(layout);
-    }
-    let one_at_a_time = matches!(array, Array::Single | Array::LvmLinear);
-    let read = sequential(resources, (array, encryption), one_at_a_time || array == Array::Raid1, false)?;
-    let write = sequential(resources, (array, encryption), one_at_a_time, true)?;
-    if read.limit == Some(HopKind::Crypt) {
-        layout.limit = "dm-crypt".into();
-    }
-    (layout.read, layout.read_is_bound) = (read.rate, read.not_known.is_some());
-    (layout.write, layout.write_is_bound) = (write.rate, write.not_known.is_some());
-    layout.not_known = read.not_known.into_iter().chain(write.not_known).collect();
-    Ok(layout)
+        limit: if read.limit == Some(HopKind::Crypt) { "dm-crypt" } else { "drives" }.into(),
+        not_known: read.not_known.into_iter().chain(write.not_known).collect(),
+    })
 }
 
 /// What a layout does in one direction.
+#[derive(Default)]
 struct Sequential {
     /// `None` where nothing bounds it.
     rate: Option<BytesPerSec>,
@@ -331,20 +320,18 @@ fn sequential(
     let targets = build(&mut system, drives, (array, encryption), resources.cipher.as_ref());
     let mut slowest: Option<Sequential> = None;
     for target in targets {
-        let predicted =
-            predict_together(&system, &[transfer(&target, write, data(array, &resources.drives))])?;
-        let Some(one) = predicted.first() else { continue };
+        let one = predict(&system, &transfer(&target, write, data(array, &resources.drives)))?;
         let bound = one.at_most();
-        let not_known = one.answer.not_known().map(|it| it.because.clone());
+        let not_known = one.answer.as_ref().err().map(|it| it.because.clone());
         let rate = if not_known.is_some() { bound.map(|bound| bound.rate) } else { Some(one.rate) };
         let hop = bound.or(one.narrowest()).map(|bound| &bound.hop);
-        let limit = hop.and_then(|hop| one.path.hops.iter().find(|it| it.id == *hop)).map(|hop| hop.kind());
+        let limit = hop.and_then(|hop| one.path.hop(hop)).map(|hop| hop.kind());
         let found = Sequential { rate, limit, not_known };
         if slowest.as_ref().is_none_or(|known| found.rate < known.rate) {
             slowest = Some(found);
         }
     }
-    Ok(slowest.unwrap_or(Sequential { rate: None, limit: None, not_known: None }))
+    Ok(slowest.unwrap_or_default())
 }
 
 /// Adds what a layout consists of, and says what of it is read and written.
@@ -377,30 +364,26 @@ fn build(
         Encryption::Below => drives.into_iter().map(|drive| encrypt(system, drive)).collect(),
         Encryption::None | Encryption::Above => drives,
     };
-    let raid = |members: &[Name], level: RaidLevel| {
+    let raid = |level: RaidLevel, members: Vec<Name>| {
         PartKind::Raid(Raid {
             kind: RaidKind::Md(level),
-            members: members.to_vec(),
+            members,
             chunk: Some(CHUNK),
             copies: None,
             resync: None,
             stripe_threads: None,
         })
     };
-    let volume = |members: &[Name], stripe| PartKind::Volume(Volume { stripe, members: members.to_vec() });
-    let kind = match array {
-        Array::Single => None,
-        Array::LvmLinear => Some(volume(&members, None)),
-        Array::LvmStriped => Some(volume(&members, Some(STRIPE))),
-        Array::Raid0 => Some(raid(&members, RaidLevel::Raid0)),
-        Array::Raid1 => Some(raid(&members, RaidLevel::Raid1)),
-        Array::Raid10 => Some(raid(&members, RaidLevel::Raid10)),
-        Array::Raid5 => Some(raid(&members, RaidLevel::Raid5)),
-        Array::Raid6 => Some(raid(&members, RaidLevel::Raid6)),
-    };
-    let volumes = match kind {
-        Some(kind) => vec![add(system, format!("planned {}", array.name()), kind)],
-        None => members,
+    let mut put = |kind: PartKind| vec![add(system, format!("planned {}", array.name()), kind)];
+    let volumes = match array {
+        Array::Single => members,
+        Array::LvmLinear => put(PartKind::Volume(Volume { stripe: None, members })),
+        Array::LvmStriped => put(PartKind::Volume(Volume { stripe: Some(STRIPE), members })),
+        Array::Raid0 => put(raid(RaidLevel::Raid0, members)),
+        Array::Raid1 => put(raid(RaidLevel::Raid1, members)),
+        Array::Raid10 => put(raid(RaidLevel::Raid10, members)),
+        Array::Raid5 => put(raid(RaidLevel::Raid5, members)),
+        Array::Raid6 => put(raid(RaidLevel::Raid6, members)),
     };
     match encryption {
         Encryption::Above => volumes.into_iter().map(|volume| encrypt(system, volume)).collect(),
@@ -423,10 +406,11 @@ pub fn drives(system: &System, host: &Name) -> Option<Described> {
         .parts
         .iter()
         .filter_map(|part| match &part.kind {
-            PartKind::Device(device) if is_on(system, part, host) => Some((part, device.kind)),
+            PartKind::Device(device) => Some((part, device.kind)),
             _ => None,
         })
         .filter(|(_, kind)| *kind != DeviceKind::Ramdisk)
+        .filter(|(part, _)| system.host_of(&part.name).is_some_and(|(found, _)| found.name == *host))
         .collect();
     let count = |wanted: DeviceKind| on_host.iter().filter(|(_, kind)| *kind == wanted).count();
     // Of kinds with as many drives the first in the order of kinds, which has the faster first.
@@ -453,19 +437,6 @@ fn transfer(name: &Name, write: bool, data: Option<u8>) -> Workload {
     let block_size = data.map_or(reading.block_size, |data| Bytes::new(CHUNK.get() * u64::from(data)));
     let reading = Workload { block_size, ..reading };
     if write { reading.writing() } else { reading }
-}
-
-/// Whether a part is on a host, by its first way down.
-fn is_on(system: &System, part: &Part, host: &Name) -> bool {
-    let mut part = Some(part);
-    for _ in 0..=system.parts.len() {
-        match part {
-            Some(found) if found.name == *host => return true,
-            Some(found) => part = found.needs().first().and_then(|name| system.part(name)),
-            None => return false,
-        }
-    }
-    false
 }
 
 #[cfg(test)]

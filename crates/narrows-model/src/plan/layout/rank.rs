@@ -6,6 +6,7 @@ use crate::ceiling::crypt::READ_SHARE;
 use crate::path::file::BuildError;
 use crate::plan::wish::parse_rate;
 use narrows_base::catalog::catalog;
+use narrows_base::lists::distinct;
 use narrows_base::units::BytesPerSec;
 
 use super::{Array, Encryption, Layout, Resources, layouts};
@@ -140,7 +141,7 @@ pub struct Advice {
 pub fn rank(resources: &Resources, aims: &[Aim]) -> Result<Ranked, BuildError> {
     let all = layouts(resources)?;
     let advice = advice(resources, aims, &all);
-    let needs_none = !aims.iter().any(|aim| matches!(aim, Aim::Encryption));
+    let needs_none = !aims.contains(&Aim::Encryption);
     let (mut fitting, others): (Vec<Layout>, Vec<Layout>) = all
         .into_iter()
         .filter(|layout| !needs_none || layout.encryption == Encryption::None)
@@ -149,80 +150,60 @@ pub fn rank(resources: &Resources, aims: &[Aim]) -> Result<Ranked, BuildError> {
         let steps = |layout: &Layout| aims.iter().map(|aim| -step(aim.merit(layout))).collect::<Vec<i64>>();
         steps(one).cmp(&steps(other)).then((one.array, one.encryption).cmp(&(other.array, other.encryption)))
     });
-    let mut not_known: Vec<String> = Vec::new();
-    for because in fitting.iter().flat_map(|layout| &layout.not_known) {
-        if !not_known.contains(because) {
-            not_known.push(because.clone());
-        }
-    }
+    let not_known = distinct(fitting.iter().flat_map(|layout| layout.not_known.clone()));
     Ok(Ranked { fitting, others, advice, not_known })
 }
 
 fn advice(resources: &Resources, aims: &[Aim], all: &[Layout]) -> Vec<Advice> {
-    let mut advice = Vec::new();
-    if !aims.iter().any(|aim| matches!(aim, Aim::Encryption)) {
-        return advice;
+    if !aims.contains(&Aim::Encryption) {
+        return Vec::new();
     }
-    let find = |array, encryption| {
-        all.iter()
-            .find(|layout| layout.array == array && layout.encryption == encryption)
-            .and_then(|layout| layout.read)
-    };
     let Some(cipher) = &resources.cipher else {
-        advice.push(Advice {
-            text: "How fast this processor encrypts is not known: run `cryptsetup benchmark -c aes-xts -s 512` and give \
-                   what it says with --ceiling cipher=RATE."
-                .to_owned(),
-            gain: None,
-        });
-        return advice;
+        let text = "How fast this processor encrypts is not known: run `cryptsetup benchmark -c aes-xts -s 512` and give \
+                    what it says with --ceiling cipher=RATE."
+            .to_owned();
+        return vec![Advice { text, gain: None }];
+    };
+    let find = |array, encryption| {
+        all.iter().find(|layout| (layout.array, layout.encryption) == (array, encryption))?.read
     };
     let (Some(single), Some(striped), Some(plain)) = (
         find(Array::Single, Encryption::Above),
         find(Array::Raid0, Encryption::Above),
         find(Array::Raid0, Encryption::None),
     ) else {
-        return advice;
+        return Vec::new();
     };
+    let mut advice = Vec::new();
     if step(striped.get()) <= step(single.get()) {
-        advice.push(Advice {
-            text: format!(
-                "RAID-0 gains nothing under LUKS: one submitter keeps one core busy, {} × {READ_SHARE} for dm-crypt = {striped}, and \
-                 a single drive has that already; without encryption RAID-0 would read {plain}. ({})",
-                cipher.decrypt, cipher.source
-            ),
-            gain: None,
-        });
+        let text = format!(
+            "RAID-0 gains nothing under LUKS: one submitter keeps one core busy, {} × {READ_SHARE} for dm-crypt = {striped}, and \
+             a single drive has that already; without encryption RAID-0 would read {plain}. ({})",
+            cipher.decrypt, cipher.source
+        );
+        advice.push(Advice { text, gain: None });
     }
     if let Some(below) = find(Array::Raid0, Encryption::Below).filter(|below| *below > striped) {
-        advice.push(Advice {
-            text: format!(
-                "Tune dm-crypt: encrypt each drive below RAID-0, so that each mapping has a core of its own: {below}; \
-                 no_read_workqueue and no_write_workqueue (cryptsetup --perf-no_read_workqueue \
-                 --perf-no_write_workqueue --persistent) and sectors of 4096 bytes (--sector-size 4096) take away what \
-                 each request costs beside the cipher."
-            ),
-            gain: Some(below - striped),
-        });
+        let text = format!(
+            "Tune dm-crypt: encrypt each drive below RAID-0, so that each mapping has a core of its own: {below}; \
+             no_read_workqueue and no_write_workqueue (cryptsetup --perf-no_read_workqueue \
+             --perf-no_write_workqueue --persistent) and sectors of 4096 bytes (--sector-size 4096) take away what \
+             each request costs beside the cipher."
+        );
+        advice.push(Advice { text, gain: Some(below - striped) });
     }
-    let needed = plain / READ_SHARE;
-    let fast = catalog()
-        .ciphers
-        .iter()
-        .filter(|known| BytesPerSec::from_mb(known.decrypt_megabytes_per_second) >= needed);
-    let names: Vec<String> = fast
-        .map(|known| {
-            let needs = known.needs.as_ref().map(|needs| format!(" with {needs}")).unwrap_or_default();
-            let rate = BytesPerSec::from_mb(known.decrypt_megabytes_per_second);
-            format!("{}{needs} ({rate})", known.name)
-        })
-        .collect();
     if striped < plain {
-        let known = if names.is_empty() { String::new() } else { format!(": {}", names.join(", ")) };
-        advice.push(Advice {
-            text: format!("Or a processor whose core decrypts {needed} and more{known}."),
-            gain: Some(plain - striped),
+        let needed = plain / READ_SHARE;
+        let ciphers = catalog().ciphers.iter();
+        let rated = ciphers.map(|known| (known, BytesPerSec::from_mb(known.decrypt_megabytes_per_second)));
+        let fast = rated.filter(|(_, rate)| *rate >= needed).map(|(known, rate)| {
+            let needs = known.needs.as_ref().map(|needs| format!(" with {needs}")).unwrap_or_default();
+            format!("{}{needs} ({rate})", known.name)
         });
+        let names = fast.collect::<Vec<_>>().join(", ");
+        let known = if names.is_empty() { String::new() } else { format!(": {names}") };
+        let text = format!("Or a processor whose core decrypts {needed} and more{known}.");
+        advice.push(Advice { text, gain: Some(plain - striped) });
     }
     advice
 }

@@ -7,8 +7,8 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use super::{Component, Prefer, Score, amount, of_slot};
-use crate::plan::problem::{Class, Problem, WholeRate, value};
+use super::{Component, Score, amount, of_slot};
+use crate::plan::problem::{Class, Fill, Problem, Value, WholeRate, demand, value};
 use crate::plan::wish::Kind;
 use narrows_base::units::Lanes;
 
@@ -47,9 +47,12 @@ struct Way {
     score: Score,
 }
 
-/// One slot: the ways to fill it, and what was found of its states so far.
+/// One slot: how it is used, the ways to fill it, and what was found of its states so far.
 #[derive(Debug)]
 pub(super) struct BoundRow {
+    pub(super) used: SlotUse,
+    pub(super) fills: Vec<Fill>,
+    /// The ways in merged classes.
     ways: Vec<Way>,
     known: HashMap<usize, Two>,
 }
@@ -66,6 +69,39 @@ pub(super) struct SlotUse {
     pub(super) most: Lanes,
     /// Whether its setting has to be as this says.
     pub(super) setting: Option<bool>,
+}
+
+impl SlotUse {
+    /// The ways to fill the slot with devices of these classes, and what it moves then.
+    fn ways(
+        &self,
+        problem: &Problem<'_>,
+        classes: &[Class],
+        may: &dyn Fn(usize) -> bool,
+    ) -> Vec<(Fill, Value)> {
+        let mut ways = Vec::new();
+        let choices = problem.choices[self.slot].iter().enumerate().filter(|_| self.may_be_used);
+        for (at, choice) in choices.filter(|(_, it)| self.setting.is_none_or(|set| set == it.setting)) {
+            let lanes = problem.lanes(self.slot, choice).min(self.most);
+            let fits = |class: usize| classes[class].wish.kind.is_drive() == choice.drives && may(class);
+            for counts in multisets(classes, choice.ports, &fits) {
+                let moved = value(&problem.site.slots[self.slot], choice, lanes, &counts, classes);
+                ways.extend(moved.map(|moved| (Fill { choice: at, counts }, moved)));
+            }
+        }
+        ways
+    }
+
+    /// Every way to fill the slot. Drives on a card for several are at least two, since one needs no such card.
+    fn fills(&self, problem: &Problem<'_>, allowed: &dyn Fn(usize, usize) -> bool) -> Vec<Fill> {
+        let is_for_one = |fill: &Fill| {
+            let choice = &problem.choices[self.slot][fill.choice];
+            !choice.is_switch() && choice.mode.is_none()
+        };
+        let ways = self.ways(problem, &problem.classes, &|class| allowed(class, self.slot));
+        let fills = ways.into_iter().map(|(fill, _)| fill);
+        fills.filter(|fill| is_for_one(fill) || fill.counts.iter().sum::<u8>() > 1).collect()
+    }
 }
 
 impl Bound {
@@ -132,8 +168,7 @@ impl Bound {
     pub(super) fn row(
         &self,
         problem: &Problem<'_>,
-        prefer: Prefer,
-        used: &SlotUse,
+        used: SlotUse,
         allowed: &dyn Fn(usize, usize) -> bool,
     ) -> BoundRow {
         let slot = used.slot;
@@ -142,31 +177,16 @@ impl Bound {
         if used.may_be_empty {
             best.insert(vec![0; self.classes.len()], [Some(Score::default()), None]);
         }
-        let choices = problem.choices[slot]
-            .iter()
-            .filter(|choice| used.setting.is_none_or(|set| set == choice.setting));
-        for choice in choices.filter(|_| used.may_be_used) {
-            let lanes = problem.lanes(slot, choice).min(used.most);
-            let may = |group: usize| {
-                self.classes[group].wish.kind.is_drive() == choice.drives
-                    && self.groups[group].iter().any(|class| allowed(*class, slot))
-            };
-            for counts in multisets(&self.classes, choice.ports, &may) {
-                let items = counts.iter().zip(&self.classes).filter(|(count, _)| **count > 0);
-                let Some(value) = value(place, choice, lanes, items.map(|(count, class)| (*count, class)))
-                else {
-                    continue;
-                };
-                let devices = counts.iter().zip(&self.classes);
-                let wanted: WholeRate =
-                    devices.map(|(count, class)| class.demand.times(u64::from(*count))).sum();
-                let score = Score::of(prefer, |component| match component {
-                    Component::Together => amount(value.rate) - amount(wanted),
-                    Component::Alone => amount(value.alone) - amount(wanted),
-                    other => of_slot(problem, slot, choice, &value, other),
-                });
-                put(best.entry(counts).or_default(), score);
-            }
+        let may = |group: usize| self.groups[group].iter().any(|class| allowed(*class, slot));
+        for (fill, value) in used.ways(problem, &self.classes, &may) {
+            let wanted = demand(fill.counts.iter().zip(&self.classes));
+            let choice = &problem.choices[slot][fill.choice];
+            let score = Score::of(problem.prefer, |component| match component {
+                Component::Together => amount(value.rate) - amount(wanted),
+                Component::Alone => amount(value.alone) - amount(wanted),
+                other => of_slot(problem, slot, choice, &value, other),
+            });
+            put(best.entry(fill.counts).or_default(), score);
         }
         let slot_cost =
             if self.budget.is_some() && !place.form.takes_drives() { self.budget_stride } else { 0 };
@@ -184,7 +204,8 @@ impl Bound {
                 scores.into_iter().flatten().map(move |score| Way { counts: counts.clone(), delta, score })
             })
             .collect();
-        BoundRow { ways, known: HashMap::with_capacity(self.states.min(1024)) }
+        let known = HashMap::with_capacity(self.states.min(1024));
+        BoundRow { used, fills: used.fills(problem, allowed), ways, known }
     }
 }
 
@@ -205,7 +226,7 @@ fn put(best: &mut [Option<Score>; 2], score: Score) {
 }
 
 /// Every choice of 1 to `ports` devices out of these classes, no more of each than there are.
-pub(super) fn multisets(classes: &[Class], ports: u8, may: &dyn Fn(usize) -> bool) -> Vec<Vec<u8>> {
+fn multisets(classes: &[Class], ports: u8, may: &dyn Fn(usize) -> bool) -> Vec<Vec<u8>> {
     let mut found = vec![vec![0u8; classes.len()]];
     for (at, class) in classes.iter().enumerate() {
         if !may(at) {

@@ -18,11 +18,12 @@ mod walk;
 use std::collections::BTreeSet;
 use std::fmt;
 
-use super::problem::{Choice, Class, Fill, Problem, Value, WholeRate};
+use super::problem::{Choice, Class, Problem, Value, WholeRate};
 use super::site::{Attachment, Site, Slot};
-use super::wish::{Kind, Wish};
+use super::wish::Wish;
 use narrows_base::catalog::SlotForm;
 use narrows_base::units::Lanes;
+use serde::{Deserialize, Serialize};
 
 /// Which cards may be bought.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -102,7 +103,7 @@ const NODES_FOR_NEXT: u64 = 20_000;
 pub fn search(site: &Site, request: &Request) -> Found {
     let mut found = best(site, request);
     if let Some(first) = found.placements.first().map(|first| first.score) {
-        let (next, proof) = run(&Problem::new(site, request), request.prefer, Some(first), NODES_FOR_NEXT);
+        let (next, proof) = run(&Problem::new(site, request), Some(first), NODES_FOR_NEXT);
         found.placements.extend(next);
         found.others = proof;
     }
@@ -112,19 +113,14 @@ pub fn search(site: &Site, request: &Request) -> Found {
 /// The best placement alone: for comparisons, where the next best is of no interest.
 pub fn best(site: &Site, request: &Request) -> Found {
     let problem = Problem::new(site, request);
-    let (placement, proof) = run(&problem, request.prefer, None, NODES);
+    let (placement, proof) = run(&problem, None, NODES);
     let others = Proof { complete: true, bound: None, nodes: 0 };
     Found { placements: placement.into_iter().collect(), proof, others, classes: problem.classes }
 }
 
 /// The best placement that is worse than `below`.
-fn run(
-    problem: &Problem<'_>,
-    prefer: Prefer,
-    below: Option<Score>,
-    nodes: u64,
-) -> (Option<Placement>, Proof) {
-    let mut walk = walk::Walk::new(problem, prefer, below, nodes);
+fn run(problem: &Problem<'_>, below: Option<Score>, nodes: u64) -> (Option<Placement>, Proof) {
+    let mut walk = walk::Walk::new(problem, below, nodes);
     for sockets in assignments(problem) {
         walk.search(&sockets);
     }
@@ -255,7 +251,7 @@ fn too_many(site: &Site, request: &Request) -> String {
 }
 
 /// What counts most.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Prefer {
@@ -305,7 +301,7 @@ impl Prefer {
     }
 
     /// The place of a component.
-    pub(super) fn place(self, component: Component) -> usize {
+    fn place(self, component: Component) -> usize {
         self.order().iter().position(|known| *known == component).unwrap_or(0)
     }
 }
@@ -322,7 +318,7 @@ impl Score {
 
     /// One thing that counts.
     pub fn get(&self, prefer: Prefer, component: Component) -> i64 {
-        self.0.get(prefer.place(component)).copied().unwrap_or_default()
+        self.0[prefer.place(component)]
     }
 
     /// The sum, place by place.
@@ -334,11 +330,9 @@ impl Score {
         sum
     }
 
-    /// With another amount in one place.
-    pub(super) fn with(mut self, place: usize, amount: i64) -> Self {
-        if let Some(slot) = self.0.get_mut(place) {
-            *slot = amount;
-        }
+    /// With another amount of one thing.
+    pub(super) fn with(mut self, prefer: Prefer, component: Component, amount: i64) -> Self {
+        self.0[prefer.place(component)] = amount;
         self
     }
 
@@ -351,11 +345,7 @@ impl Score {
 
 impl fmt::Display for Prefer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Rate => "rate",
-            Self::Slots => "slots",
-            Self::Parts => "parts",
-        })
+        self.serialize(f)
     }
 }
 
@@ -408,16 +398,14 @@ impl Sums {
     pub(super) fn add(
         mut self,
         problem: &Problem<'_>,
-        prefer: Prefer,
         slot: usize,
-        fill: &Fill,
+        (choice, counts): (&Choice, &[u8]),
         lanes: Lanes,
     ) -> Option<Self> {
-        let value = problem.value(slot, fill, lanes)?;
-        let choice = problem.choices.get(slot)?.get(fill.choice)?;
+        let value = problem.value(slot, choice, counts, lanes)?;
         let place = &problem.site.slots[slot];
         let on_chipset = place.attachment == Attachment::Chipset && problem.site.chipset.is_some();
-        let score = Score::of(prefer, |component| match component {
+        let score = Score::of(problem.prefer, |component| match component {
             Component::Together if on_chipset => 0,
             Component::Together => amount(value.rate),
             Component::Alone => amount(value.alone),
@@ -434,16 +422,21 @@ impl Sums {
         Some(self)
     }
 
-    /// The whole score.
-    fn total(&self, problem: &Problem<'_>, prefer: Prefer, serving: bool) -> Score {
+    /// The whole score but for what is served.
+    fn added_up(&self, problem: &Problem<'_>) -> Score {
+        let prefer = problem.prefer;
         let uplink =
             problem.site.chipset.as_ref().map_or(self.chipset, |uplink| uplink.rate.min(self.chipset));
         let together = self.score.get(prefer, Component::Together).saturating_add(amount(uplink));
-        let score = self.score.with(prefer.place(Component::Together), together);
-        if serving {
-            score.with(prefer.place(Component::Served), amount(self.served(problem)))
-        } else {
-            score
+        self.score.with(prefer, Component::Together, together)
+    }
+
+    /// The whole score.
+    fn total(&self, problem: &Problem<'_>) -> Score {
+        let score = self.added_up(problem);
+        match problem.serving {
+            true => score.with(problem.prefer, Component::Served, amount(self.served(problem))),
+            false => score,
         }
     }
 
@@ -470,11 +463,8 @@ impl Sums {
     /// The same with all drives on one socket.
     #[must_use]
     pub(super) fn all_drives_on(mut self, socket: usize) -> Self {
-        let all = self.drives.iter().copied().sum();
-        self.drives = [WholeRate::ZERO; SOCKETS];
-        if let Some(place) = self.drives.get_mut(socket) {
-            *place = all;
-        }
+        let all: WholeRate = self.drives.iter().copied().sum();
+        self.drives = std::array::from_fn(|at| if at == socket { all } else { WholeRate::ZERO });
         self
     }
 
@@ -502,36 +492,21 @@ impl Sums {
     }
 }
 
-/// Whether drives are read out through network cards, of which there may be some on each of several sockets.
-pub(super) fn is_serving(problem: &Problem<'_>) -> bool {
-    let any = |test: &dyn Fn(Kind) -> bool| problem.classes.iter().any(|class| test(class.wish.kind));
-    problem.site.sockets > 1 && any(&|kind| kind.is_drive()) && any(&|kind| kind.is_network())
+/// How each slot is used: `None` where it is not, else whether its setting is changed.
+pub(super) type Uses<'u> = &'u dyn Fn(usize) -> Option<bool>;
+
+/// The lanes that a slot has under a choice when slots are used so.
+pub(super) fn lanes_now(problem: &Problem<'_>, slot: usize, choice: &Choice, uses: Uses<'_>) -> Lanes {
+    problem.lanes(slot, choice).min(left_by_others(problem, slot, uses))
 }
 
-/// The lanes that a slot has under a choice when these slots are used, some with their setting changed.
-pub(super) fn lanes_now(
-    problem: &Problem<'_>,
-    slot: usize,
-    choice: usize,
-    used: &dyn Fn(usize) -> bool,
-    is_set: &dyn Fn(usize) -> bool,
-) -> Lanes {
-    let Some(choice) = problem.choices[slot].get(choice) else { return Lanes::new(0) };
-    problem.lanes(slot, choice).min(left_by_others(problem, slot, used, is_set))
-}
-
-/// The lanes that other slots leave to one when these are used, some with their setting changed.
-fn left_by_others(
-    problem: &Problem<'_>,
-    slot: usize,
-    used: &dyn Fn(usize) -> bool,
-    is_set: &dyn Fn(usize) -> bool,
-) -> Lanes {
+/// The lanes that other slots leave to one when they are used so.
+fn left_by_others(problem: &Problem<'_>, slot: usize, uses: Uses<'_>) -> Lanes {
     let place = &problem.site.slots[slot];
-    let taken = place.narrowed.iter().filter(|rule| rule.by.iter().any(|by| used(*by)));
-    let left = taken.map(|rule| rule.lanes).fold(place.lanes, Lanes::min);
     let is_off = problem.site.slots.iter().enumerate().any(|(at, other)| {
-        is_set(at) && other.setting.as_ref().is_some_and(|setting| setting.slots_off.contains(&slot))
+        uses(at) == Some(true)
+            && other.setting.as_ref().is_some_and(|setting| setting.slots_off.contains(&slot))
     });
-    if is_off { Lanes::new(0) } else { left }
+    let left = if is_off { Some(Lanes::new(0)) } else { place.left_by(&|by| uses(by).is_some()) };
+    left.map_or(place.lanes, |left| left.min(place.lanes))
 }

@@ -3,9 +3,9 @@
 use std::cmp::Reverse;
 use std::collections::HashMap;
 
-use super::bound::{Bound, BoundRow, SlotUse, multisets};
-use super::{Component, Placement, Prefer, Proof, Score, Seated, Sums, amount, is_serving, left_by_others};
-use crate::plan::problem::{Fill, Problem, WholeRate};
+use super::bound::{Bound, BoundRow, SlotUse};
+use super::{Component, Placement, Proof, Score, Seated, Sums, amount, left_by_others};
+use crate::plan::problem::{Problem, WholeRate, demand};
 use crate::plan::site::Attachment;
 use crate::plan::wish::Kind;
 
@@ -69,14 +69,12 @@ impl Pattern {
             |slot: usize| order.slots.iter().take(order.deciding_end).position(|known| *known == slot);
         let way = |slot: usize| place_of(slot).and_then(|place| self.used.get(place).copied().flatten());
         let slot = order.slots[at];
-        let used = |slot: usize| way(slot).is_some();
-        let is_set = |slot: usize| way(slot) == Some(true);
         let decided = (at < order.deciding_end).then(|| way(slot));
         SlotUse {
             slot,
             may_be_empty: decided.is_none_or(|way| way.is_none()),
             may_be_used: decided.is_none_or(|way| way.is_some()),
-            most: left_by_others(problem, slot, &used, &is_set),
+            most: left_by_others(problem, slot, &way),
             setting: decided.flatten().filter(|_| problem.site.slots[slot].setting.is_some()),
         }
     }
@@ -96,7 +94,6 @@ struct Partial {
 /// The search.
 pub(super) struct Walk<'p> {
     problem: &'p Problem<'p>,
-    prefer: Prefer,
     /// Only placements that are worse than this are of interest.
     below: Option<Score>,
     most_nodes: u64,
@@ -104,38 +101,19 @@ pub(super) struct Walk<'p> {
     complete: bool,
     root: Option<Score>,
     found: Option<Placement>,
-    serving: bool,
 }
 
 /// What one pass of the search looks things up in.
 struct Tables {
     order: SlotOrder,
     bound: Bound,
-    uses: Vec<SlotUse>,
-    fills: Vec<Vec<Fill>>,
     rows: Vec<BoundRow>,
     seen: HashMap<Vec<u64>, Vec<Score>>,
 }
 
 impl<'p> Walk<'p> {
-    pub(super) fn new(
-        problem: &'p Problem<'p>,
-        prefer: Prefer,
-        below: Option<Score>,
-        most_nodes: u64,
-    ) -> Self {
-        let serving = is_serving(problem);
-        Self {
-            problem,
-            prefer,
-            below,
-            most_nodes,
-            nodes: 0,
-            complete: true,
-            root: None,
-            found: None,
-            serving,
-        }
+    pub(super) fn new(problem: &'p Problem<'p>, below: Option<Score>, most_nodes: u64) -> Self {
+        Self { problem, below, most_nodes, nodes: 0, complete: true, root: None, found: None }
     }
 
     /// Looks at every placement in which each class is on the socket that it must be on.
@@ -148,14 +126,7 @@ impl<'p> Walk<'p> {
         };
         let order = SlotOrder::new(problem);
         let patterns = Pattern::all(problem, &order);
-        let mut tables = Tables {
-            order,
-            bound: Bound::new(problem),
-            uses: Vec::new(),
-            fills: Vec::new(),
-            rows: Vec::new(),
-            seen: HashMap::new(),
-        };
+        let mut tables = Tables { order, bound: Bound::new(problem), rows: Vec::new(), seen: HashMap::new() };
         for pattern in patterns {
             self.search_pattern(&mut tables, &pattern, &allowed);
         }
@@ -172,17 +143,12 @@ impl<'p> Walk<'p> {
         let problem = self.problem;
         let uses: Vec<SlotUse> =
             (0..tables.order.slots.len()).map(|at| pattern.of(problem, &tables.order, at)).collect();
-        let same =
-            uses.iter().rev().zip(tables.uses.iter().rev()).take_while(|(new, old)| new == old).count();
-        let first_kept = if tables.uses.len() == uses.len() { uses.len() - same } else { uses.len() };
-        let kept = tables.rows.split_off(first_kept.min(tables.rows.len()));
-        let kept_fills = tables.fills.split_off(first_kept.min(tables.fills.len()));
-        let fresh = || uses.iter().take(first_kept);
-        tables.rows = fresh().map(|used| tables.bound.row(problem, self.prefer, used, allowed)).collect();
+        let known = uses.iter().rev().zip(tables.rows.iter().rev());
+        let same = known.take_while(|(new, old)| **new == old.used).count();
+        let kept = tables.rows.split_off(tables.rows.len() - same);
+        let fresh = uses.iter().take(uses.len() - same);
+        tables.rows = fresh.map(|used| tables.bound.row(problem, *used, allowed)).collect();
         tables.rows.extend(kept);
-        tables.fills = fresh().map(|used| fills(problem, used, allowed)).collect();
-        tables.fills.extend(kept_fills);
-        tables.uses = uses;
         tables.seen.clear();
         let start = Partial {
             at: 0,
@@ -208,21 +174,21 @@ impl<'p> Walk<'p> {
     /// The best score that this can still come to; `None` when nothing can come of it.
     fn bound_of(&self, tables: &mut Tables, partial: &Partial) -> Option<Score> {
         let state = tables.bound.state(&partial.left, partial.slots_left);
-        let left = partial.left.iter().zip(&self.problem.classes);
-        let wanted: WholeRate = left.map(|(count, class)| class.demand.times(u64::from(*count))).sum();
-        let wanted = Score::of(self.prefer, |component| match component {
+        let wanted = demand(partial.left.iter().zip(&self.problem.classes));
+        let (prefer, serving) = (self.problem.prefer, self.problem.serving);
+        let wanted = Score::of(prefer, |component| match component {
             Component::Together | Component::Alone => amount(wanted),
             _ => 0,
         });
-        let so_far = partial.sums.total(self.problem, self.prefer, false).plus(&wanted);
+        let so_far = partial.sums.added_up(self.problem).plus(&wanted);
         let [best, next] = tables.bound.get(&mut tables.rows, partial.at, state);
         let best = best?.plus(&so_far);
-        let best = match self.serving {
-            true => best.with(self.prefer.place(Component::Served), self.served_most(tables, partial)),
+        let best = match serving {
+            true => best.with(prefer, Component::Served, self.served_most(tables, partial)),
             false => best,
         };
         let Some(below) = self.below.filter(|below| best >= *below) else { return Some(best) };
-        let is_exact = partial.at >= tables.order.shared_end && tables.bound.exact && !self.serving;
+        let is_exact = partial.at >= tables.order.shared_end && tables.bound.exact && !serving;
         if !is_exact {
             return Some(best.min(below));
         }
@@ -233,17 +199,14 @@ impl<'p> Walk<'p> {
     /// them.
     fn served_most(&self, tables: &Tables, partial: &Partial) -> i64 {
         let problem = self.problem;
-        let rest = |test: &dyn Fn(Kind) -> bool| -> WholeRate {
-            let left = partial.left.iter().zip(&problem.classes).filter(|(_, class)| test(class.wish.kind));
-            left.map(|(count, class)| class.demand.times(u64::from(*count))).sum()
+        let rest = |test: fn(Kind) -> bool| {
+            demand(partial.left.iter().zip(&problem.classes).filter(|(_, class)| test(class.wish.kind)))
         };
         let open = |socket: usize| {
             let slots = tables.order.slots.iter().skip(partial.at);
             slots.into_iter().any(|slot| usize::from(problem.site.slots[*slot].attachment.socket()) == socket)
         };
-        let most =
-            partial.sums.at_most(&open, rest(&|kind| kind.is_drive()), rest(&|kind| kind.is_network()));
-        amount(most.served(problem))
+        amount(partial.sums.at_most(&open, rest(Kind::is_drive), rest(Kind::is_network)).served(problem))
     }
 
     fn is_hopeless(&self, bound: Score) -> bool {
@@ -274,7 +237,7 @@ impl<'p> Walk<'p> {
     }
 
     fn children(&self, tables: &mut Tables, partial: &Partial) -> Vec<(Score, Partial)> {
-        let fills = tables.fills.get(partial.at).map_or(0, Vec::len);
+        let fills = tables.rows.get(partial.at).map_or(0, |row| row.fills.len());
         let mut children = Vec::new();
         for way in std::iter::once(None).chain((0..fills).map(Some)) {
             let Some(child) = self.step(tables, partial, way) else { continue };
@@ -289,11 +252,11 @@ impl<'p> Walk<'p> {
     /// With the next slot filled so; `None` when that does not work.
     fn step(&self, tables: &Tables, partial: &Partial, way: Option<usize>) -> Option<Partial> {
         let (problem, at) = (self.problem, partial.at);
-        let used = tables.uses.get(at)?;
+        let BoundRow { used, fills, .. } = tables.rows.get(at)?;
         let mut next = Partial { at: at + 1, ..partial.clone() };
         next.chosen.push(way);
         let Some(way) = way else { return used.may_be_empty.then_some(next) };
-        let fill = tables.fills.get(at)?.get(way)?;
+        let fill = fills.get(way)?;
         for (left, count) in next.left.iter_mut().zip(&fill.counts) {
             *left = left.checked_sub(*count)?;
         }
@@ -305,7 +268,7 @@ impl<'p> Walk<'p> {
         }
         let choice = problem.choices.get(used.slot)?.get(fill.choice)?;
         let lanes = problem.lanes(used.slot, choice).min(used.most);
-        next.sums = next.sums.add(problem, self.prefer, used.slot, fill, lanes)?;
+        next.sums = next.sums.add(problem, used.slot, (choice, &fill.counts), lanes)?;
         next.sums.fits_chipset(problem).then_some(next)
     }
 
@@ -330,7 +293,7 @@ impl<'p> Walk<'p> {
         let mut key = vec![partial.at as u64, sums.chipset.min(most).get(), sums.chipset_target.get()];
         key.push(partial.slots_left.map_or(0, |left| left as u64));
         key.extend(partial.left.iter().map(|count| u64::from(*count)));
-        if self.serving {
+        if self.problem.serving {
             key.extend(sums.drives.iter().chain(&sums.network).map(|rate| rate.get()));
         }
         key
@@ -340,7 +303,7 @@ impl<'p> Walk<'p> {
         if partial.left.iter().any(|count| *count > 0) {
             return;
         }
-        let score = partial.sums.total(self.problem, self.prefer, self.serving);
+        let score = partial.sums.total(self.problem);
         if self.below.is_some_and(|below| score >= below) || self.is_hopeless(score) {
             return;
         }
@@ -349,8 +312,8 @@ impl<'p> Walk<'p> {
             .iter()
             .enumerate()
             .filter_map(|(at, way)| {
-                let slot = tables.uses.get(at)?.slot;
-                let fill = tables.fills.get(at)?.get((*way)?)?;
+                let row = tables.rows.get(at)?;
+                let (slot, fill) = (row.used.slot, row.fills.get((*way)?)?);
                 let choice = self.problem.choices.get(slot)?.get(fill.choice)?.clone();
                 let devices =
                     fill.counts.iter().copied().enumerate().filter(|(_, count)| *count > 0).collect();
@@ -360,30 +323,4 @@ impl<'p> Walk<'p> {
         seated.sort_by_key(|seat| seat.slot);
         self.found = Some(Placement { seated, score });
     }
-}
-
-/// Every way to fill a slot. Drives on a card for several are at least two, since one needs no such card.
-fn fills(problem: &Problem<'_>, used: &SlotUse, allowed: &dyn Fn(usize, usize) -> bool) -> Vec<Fill> {
-    let mut fills = Vec::new();
-    if !used.may_be_used {
-        return fills;
-    }
-    for (at, choice) in problem.choices[used.slot].iter().enumerate() {
-        if used.setting.is_some_and(|set| set != choice.setting) {
-            continue;
-        }
-        let may = |class: usize| {
-            allowed(class, used.slot) && problem.classes[class].wish.kind.is_drive() == choice.drives
-        };
-        let lanes = problem.lanes(used.slot, choice).min(used.most);
-        let several = choice.is_switch() || choice.mode.is_some();
-        for counts in multisets(&problem.classes, choice.ports, &may) {
-            let devices: u8 = counts.iter().sum();
-            let fill = Fill { choice: at, counts };
-            if (!several || devices > 1) && problem.value(used.slot, &fill, lanes).is_some() {
-                fills.push(fill);
-            }
-        }
-    }
-    fills
 }

@@ -1,10 +1,9 @@
 //! A site of which only the board is known.
 
-use super::Ports;
-use super::{Attachment, Narrowed, Setting, Shared, Site, Slot, SplitMode, Splitting};
+use super::{Attachment, Narrowed, Ports, Setting, Shared, Site, Slot, splitting};
 use crate::ceiling::pcie;
 use crate::plan::problem::WholeRate;
-use narrows_base::catalog::{Aspect, Board, BoardSlot, Chipset, Gap, Interconnect, Processor, catalog};
+use narrows_base::catalog::{Aspect, Board, BoardSlot, Chipset, Gap, Processor, catalog};
 use narrows_base::units::{Bytes, BytesPerSec, GtPerSec, Lanes};
 
 /// What else is known of a machine with a board.
@@ -43,14 +42,12 @@ pub fn of_board(board: &Board, options: &BoardOptions<'_>) -> Site {
     {
         notes.push(format!("Its processors are taken for {}, which such machines usually have.", usual.name));
     }
-    let unknown = slots.iter().filter(|slot| may_be_split(slot)).count();
+    let unknown = slots.iter().filter(|slot| slot.may_be_split()).count();
     if unknown > 0 && !options.assume_splitting {
         notes.push(format!(
             "Whether the firmware can split {unknown} of its slots is not known; they are taken for slots that it cannot."
         ));
     }
-    let interconnect =
-        processor.filter(|_| sockets > 1).and_then(|p| p.interconnect.as_ref()).map(interconnect);
     let mut site = Site {
         name: board.name.clone(),
         source: board.source.clone(),
@@ -59,7 +56,7 @@ pub fn of_board(board: &Board, options: &BoardOptions<'_>) -> Site {
         sockets,
         slots,
         chipset: chipset.map(uplink),
-        interconnect,
+        interconnect: interconnect(processor, sockets),
         sata: ports(board),
         gaps: board.gaps().iter().filter(|gap| gap.aspect.matters()).map(told).collect(),
         notes,
@@ -78,12 +75,7 @@ fn told(gap: &Gap) -> String {
     format!("{} (look at {})", gap.what, gap.aspect.place())
 }
 
-/// Whether a slot is wide enough to be worth splitting and nobody said that it can be.
-pub(super) fn may_be_split(slot: &Slot) -> bool {
-    slot.splitting == Splitting::Unknown && slot.lanes.get() >= 8 && !slot.form.takes_drives()
-}
-
-fn processor_named(name: &str) -> Option<&'static Processor> {
+pub(super) fn processor_named(name: &str) -> Option<&'static Processor> {
     catalog().processors.iter().find(|processor| processor.name == name)
 }
 
@@ -131,32 +123,16 @@ fn of_slot(
         Attachment::Chipset => None,
         Attachment::Cpu(_) => processor.and_then(|p| GtPerSec::from_pcie_generation(p.pcie_generation)),
     };
+    let link = (Lanes::new(slot.connector), lanes, own.map_or(speed, |own| own.min(speed)));
     Slot {
-        name: slot.name.clone(),
-        form: slot.form,
         longest: slot.longest,
-        connector: Lanes::new(slot.connector),
-        lanes,
-        speed: own.map_or(speed, |own| own.min(speed)),
-        attachment,
-        splitting: splitting(slot, lanes, options.assume_splitting),
+        splitting: splitting(slot.bifurcation.as_deref(), slot.form, lanes, options.assume_splitting),
         narrowed,
         setting,
         connectors_off: slot.disables.clone(),
         dead,
-        occupant: None,
         shares: slot.shares.clone(),
-    }
-}
-
-fn splitting(slot: &BoardSlot, lanes: Lanes, assume: bool) -> Splitting {
-    match &slot.bifurcation {
-        Some(modes) if modes.is_empty() => Splitting::Never,
-        Some(modes) => Splitting::Modes(modes.iter().filter_map(|mode| SplitMode::parse(mode)).collect()),
-        None if assume && !slot.form.takes_drives() && lanes.get() >= 8 => {
-            Splitting::Modes(vec![SplitMode(vec![Lanes::new(4); usize::from(lanes.get() / 4)])])
-        }
-        None => Splitting::Unknown,
+        ..Slot::new(&slot.name, slot.form, link, attachment)
     }
 }
 
@@ -172,16 +148,18 @@ pub(super) fn uplink(chipset: &Chipset) -> Shared {
     }
 }
 
-/// The connection between sockets, by the law of [`crate::ceiling::uplink`].
-pub(super) fn interconnect(connection: &Interconnect) -> Shared {
+/// The connection between so many sockets, by the law of [`crate::ceiling::uplink`].
+pub(super) fn interconnect(platform: Option<&Processor>, sockets: u8) -> Option<Shared> {
+    let connection = platform?.interconnect.as_ref().filter(|_| sockets > 1)?;
     let links = BytesPerSec::from_gb(connection.gigabytes_per_second) * f64::from(connection.links);
     let rate = WholeRate::new(links * connection.efficiency);
-    Shared { name: connection.name.clone(), rate, write: rate }
+    Some(Shared { name: connection.name.clone(), rate, write: rate })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::plan::site::Splitting;
 
     fn site(name: &str, options: &BoardOptions<'_>) -> Site {
         of_board(catalog().board_named(name).expect("a known board"), options)

@@ -1,10 +1,11 @@
 //! The site that a machine is, live or captured: the slots of its board, and what sits in them.
 
 use super::board::{interconnect, of_board, uplink};
-use super::{Attachment, BoardOptions, Occupant, Ports, Site, Slot, SlotForm, Splitting};
-use crate::path::slot::{self, Seat};
+use super::{Attachment, BoardOptions, Occupant, Site, Slot, SlotForm};
+use crate::path::build::Catalogued;
+use crate::path::slot::{Seat, seats};
 use crate::plan::wish::Kind;
-use narrows_base::catalog::Board;
+use narrows_base::catalog::{Board, catalog};
 use narrows_base::units::{GtPerSec, Lanes};
 use narrows_machine::Machine;
 use narrows_machine::block::Transport;
@@ -41,15 +42,15 @@ impl NoSlots {
 /// # Errors
 /// `NoSlots` when none of these tells of a slot.
 pub fn of_machine(machine: &Machine, assume_splitting: bool) -> Result<Site, NoSlots> {
-    let seats = slot::seats(machine);
+    let (seats, known) = (seats(machine), Catalogued::of(machine));
     let options = BoardOptions {
-        processor: slot::processor(machine),
+        processor: known.processor(),
         processor_model: machine.cpus.model.value().cloned(),
         sockets: machine.cpus.sockets.get().and_then(|sockets| u8::try_from(sockets).ok()),
         assume_splitting,
     };
-    let mut site = match slot::board(machine) {
-        Some(board) => known(machine, board, &seats, &options),
+    let mut site = match known.board() {
+        Some(board) => on_board(machine, board, &seats, &options),
         None => unknown(machine, &seats, &options)?,
     };
     taken_by_claim(machine, &mut site);
@@ -69,7 +70,7 @@ fn name(machine: &Machine) -> String {
     if name.is_empty() { "this machine".to_owned() } else { name }
 }
 
-fn known(machine: &Machine, board: &Board, seats: &[Seat], options: &BoardOptions<'_>) -> Site {
+fn on_board(machine: &Machine, board: &Board, seats: &[Seat], options: &BoardOptions<'_>) -> Site {
     let mut site = of_board(board, options);
     for seat in seats {
         let Some(place) = seat.slot.as_deref().and_then(|name| named(board, name)) else { continue };
@@ -78,7 +79,7 @@ fn known(machine: &Machine, board: &Board, seats: &[Seat], options: &BoardOption
         }
     }
     mark_taken(machine, board, seats, &mut site);
-    match slot::chipset_of(machine) {
+    match Catalogued::of(machine).chipset() {
         Some(found) if board.chipset.as_ref().is_some_and(|said| *said != found.name) => site.notes.push(format!(
             "Its firmware says {}, but its chipset is the {} and not the {} of that board: check the name.",
             board.name,
@@ -117,12 +118,11 @@ fn unknown(machine: &Machine, seats: &[Seat], options: &BoardOptions<'_>) -> Res
     if slots.is_empty() {
         return Err(no_slots(machine));
     }
-    let chipset = slot::chipset_of(machine);
+    let chipset = Catalogued::of(machine).chipset();
     if chipset.is_none() && slots.iter().any(|slot| slot.attachment == Attachment::Chipset) {
         notes.push("The uplink of its chipset is not known.".to_owned());
     }
     let sockets = options.sockets.unwrap_or(1).max(1);
-    let connection = options.processor.filter(|_| sockets > 1).and_then(|p| p.interconnect.as_ref());
     Ok(Site {
         name: name(machine),
         source: source.to_owned(),
@@ -131,20 +131,17 @@ fn unknown(machine: &Machine, seats: &[Seat], options: &BoardOptions<'_>) -> Res
         sockets,
         slots,
         chipset: chipset.map(uplink),
-        interconnect: connection.map(interconnect),
-        sata: Ports::default(),
+        interconnect: interconnect(options.processor, sockets),
         gaps: vec![UNKNOWN_BOARD.to_owned()],
         notes,
+        ..Site::default()
     })
 }
 
 fn no_slots(machine: &Machine) -> NoSlots {
     const MOST: usize = 8;
-    let candidates = slot::chipset_of(machine)
-        .map(|chipset| {
-            narrows_base::catalog::catalog().boards_on(chipset).map(Board::id).take(MOST).collect()
-        })
-        .unwrap_or_default();
+    let chipset = Catalogued::of(machine).chipset().into_iter();
+    let candidates = chipset.flat_map(|it| catalog().boards_on(it)).map(Board::id).take(MOST).collect();
     let why = match machine.cpus.hypervisor.value() {
         Some(hypervisor) => format!(": it is virtual ({hypervisor})"),
         None => String::new(),
@@ -166,17 +163,10 @@ fn of_claim(machine: &Machine, claim: &Claim, seats: &[Seat]) -> Option<Slot> {
         kind if kind.contains("U.2") => SlotForm::U2,
         _ => SlotForm::Card,
     };
+    let link = (claim.connector.unwrap_or(width).max(width), real.unwrap_or(width), speed);
     Some(Slot {
         occupant: seat.and_then(|seat| occupant(machine, seat)),
-        ..bare(
-            machine,
-            &claim.designation,
-            form,
-            claim.connector.unwrap_or(width).max(width),
-            real.unwrap_or(width),
-            speed,
-            seat,
-        )
+        ..Slot::new(&claim.designation, form, link, seat.map_or(Attachment::Cpu(0), |it| on(machine, it)))
     })
 }
 
@@ -186,50 +176,20 @@ fn of_seat(machine: &Machine, seat: &Seat) -> Option<Slot> {
     let port = machine.pci.get(&seat.port)?;
     let (speed, lanes) = End::of(port).most()?;
     let name = seat.slot.clone().unwrap_or_else(|| format!("port {}", seat.port));
-    Some(Slot {
-        occupant: Some(occupant),
-        ..bare(machine, &name, SlotForm::Card, lanes, lanes, speed, Some(seat))
-    })
+    let bare = Slot::new(name, SlotForm::Card, (lanes, lanes, speed), on(machine, seat));
+    Some(Slot { occupant: Some(occupant), ..bare })
 }
 
-/// The socket of a NUMA node: sockets may have several nodes each, numbered one socket after another.
-fn socket_of(machine: &Machine) -> impl Fn(u32) -> u8 {
+/// What a seat hangs on: of a NUMA node its socket. Sockets may have several nodes each, numbered one socket after another.
+fn on(machine: &Machine, seat: &Seat) -> Attachment {
+    if seat.on_chipset {
+        return Attachment::Chipset;
+    }
     let sockets = machine.cpus.sockets.get().unwrap_or(1).max(1);
     let nodes = u32::try_from(machine.cpus.nodes.len()).unwrap_or(1).max(1);
     let each = (nodes / sockets).max(1);
-    move |node| u8::try_from((node / each).min(sockets - 1)).unwrap_or(0)
-}
-
-fn bare(
-    machine: &Machine,
-    name: &str,
-    form: SlotForm,
-    connector: Lanes,
-    lanes: Lanes,
-    speed: GtPerSec,
-    seat: Option<&Seat>,
-) -> Slot {
-    let attachment = match seat {
-        Some(seat) if seat.on_chipset => Attachment::Chipset,
-        Some(seat) => Attachment::Cpu(seat.node.map_or(0, socket_of(machine))),
-        None => Attachment::Cpu(0),
-    };
-    Slot {
-        name: name.to_owned(),
-        form,
-        longest: None,
-        connector,
-        lanes,
-        speed,
-        attachment,
-        splitting: Splitting::Unknown,
-        narrowed: Vec::new(),
-        setting: None,
-        connectors_off: Vec::new(),
-        dead: None,
-        occupant: None,
-        shares: None,
-    }
+    let socket = seat.node.map_or(0, |node| (node / each).min(sockets - 1));
+    Attachment::Cpu(u8::try_from(socket).unwrap_or(0))
 }
 
 fn occupant(machine: &Machine, seat: &Seat) -> Option<Occupant> {
@@ -239,16 +199,13 @@ fn occupant(machine: &Machine, seat: &Seat) -> Option<Occupant> {
     let kind = kind(first);
     let alike = devices.iter().filter(|device| self::kind(device) == kind).count();
     let card = seat.card.and_then(|card| machine.pci.get(&card));
-    let behind_switch = card.is_some_and(PciDevice::is_bridge);
-    let limit = |own: Option<Lanes>| own.filter(|lanes| lanes.get() > 0);
     Some(Occupant {
         name: device_name(machine, first),
         kind,
         count: if kind.is_drive() { u8::try_from(alike).unwrap_or(u8::MAX) } else { 1 },
-        lanes: limit(End::of(first).max_width().map(|width| width.value)),
+        lanes: End::of(first).max_width().map(|width| width.value).filter(|lanes| lanes.get() > 0),
         speed: End::of(first).max_speed().map(|speed| speed.value),
         trained: card.and_then(|card| machine.link_of(card).width()).map(|width| width.value),
-        behind_switch,
         own: None,
         own_write: None,
     })
@@ -291,10 +248,7 @@ fn mark_taken(machine: &Machine, board: &Board, seats: &[Seat], site: &mut Site)
         if !(held.kind.is_drive() || width >= least) {
             continue;
         }
-        let on = match seat.on_chipset {
-            true => Attachment::Chipset,
-            false => Attachment::Cpu(seat.node.map_or(0, socket_of(machine))),
-        };
+        let on = on(machine, seat);
         let is_on_bus_0 = seat.port.domain == 0 && seat.port.bus == 0;
         let mut any = false;
         for (slot, known) in site.slots.iter_mut().zip(&board.slots) {
@@ -319,7 +273,7 @@ fn mark_taken(machine: &Machine, board: &Board, seats: &[Seat], site: &mut Site)
 
 /// Whether a device may be in a slot by what is known of both.
 fn may_hold(slot: &Slot, held: &Occupant, width: u8) -> bool {
-    let fits = if held.kind.is_drive() { true } else { slot.form == SlotForm::Card };
+    let fits = held.kind.is_drive() || slot.form == SlotForm::Card;
     fits && slot.occupant.is_none() && slot.dead.is_none() && slot.lanes.get() >= width
 }
 

@@ -4,6 +4,7 @@ mod board;
 mod machine;
 mod system;
 
+pub use crate::path::file::SplitMode;
 pub use board::{BoardOptions, of_board};
 pub use machine::of_machine;
 pub use narrows_base::catalog::SlotForm;
@@ -45,24 +46,6 @@ impl fmt::Display for Attachment {
             Self::Cpu(socket) => write!(f, "CPU {}", socket + 1),
             Self::Chipset => f.write_str("chipset"),
         }
-    }
-}
-
-/// The links that a slot is split into, in the order of its lanes: `x8x4x4`.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct SplitMode(pub Vec<Lanes>);
-
-impl SplitMode {
-    /// Reads `x8x4x4`; `None` for anything else.
-    pub fn parse(text: &str) -> Option<Self> {
-        let links: Option<Vec<Lanes>> = text.strip_prefix('x')?.split('x').map(Lanes::parse).collect();
-        links.filter(|links| links.len() > 1).map(Self)
-    }
-}
-
-impl fmt::Display for SplitMode {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.iter().try_for_each(|lanes| write!(f, "{lanes}"))
     }
 }
 
@@ -116,8 +99,6 @@ pub struct Occupant {
     pub speed: Option<GtPerSec>,
     /// The width that the slot's link runs at.
     pub trained: Option<Lanes>,
-    /// The card with a switch that they are on, if one is.
-    pub behind_switch: bool,
     /// What each delivers by itself, where somebody said; else what the catalogue knows of its name.
     pub own: Option<BytesPerSec>,
     /// What each takes.
@@ -136,11 +117,8 @@ impl Occupant {
             wish.lanes = lanes;
             wish.connector = if self.kind.is_drive() { wish.connector } else { lanes };
         }
-        if let Some(medium) =
-            narrows_base::catalog::catalog().medium(&self.name).filter(|_| self.kind.is_drive())
-        {
-            wish.own = Some(BytesPerSec::from_mb(medium.read_megabytes_per_second));
-            wish.own_write = Some(BytesPerSec::from_mb(medium.write_megabytes_per_second));
+        if let Some(medium) = catalog().medium(&self.name).filter(|_| self.kind.is_drive()) {
+            wish.delivers(medium);
         }
         wish.own = self.own.or(wish.own);
         wish.own_write = self.own_write.or(wish.own_write);
@@ -180,6 +158,61 @@ pub struct Slot {
     pub shares: Option<String>,
 }
 
+impl Slot {
+    /// A slot with this link, of which nothing else is known.
+    pub fn new(
+        name: impl Into<String>,
+        form: SlotForm,
+        (connector, lanes, speed): (Lanes, Lanes, GtPerSec),
+        attachment: Attachment,
+    ) -> Self {
+        Self {
+            name: name.into(),
+            form,
+            longest: None,
+            connector,
+            lanes,
+            speed,
+            attachment,
+            splitting: Splitting::Unknown,
+            narrowed: Vec::new(),
+            setting: None,
+            connectors_off: Vec::new(),
+            dead: None,
+            occupant: None,
+            shares: None,
+        }
+    }
+
+    /// The lanes that others leave to it of those that it shares with them; `None` while none of these is used.
+    pub(super) fn left_by(&self, used: &dyn Fn(usize) -> bool) -> Option<Lanes> {
+        let taken = self.narrowed.iter().filter(|rule| rule.by.iter().any(|by| used(*by)));
+        taken.map(|rule| rule.lanes).min()
+    }
+
+    /// Whether it is wide enough to be worth splitting and nobody said that it can be.
+    fn may_be_split(&self) -> bool {
+        self.splitting == Splitting::Unknown && is_worth_splitting(self.form, self.lanes)
+    }
+}
+
+/// Whether what a slot is split into could hold several drives.
+fn is_worth_splitting(form: SlotForm, lanes: Lanes) -> bool {
+    lanes.get() >= 8 && !form.takes_drives()
+}
+
+/// How a slot can be split of which that was said; `assume`: what nobody said is taken for a slot that can be.
+fn splitting(said: Option<&[String]>, form: SlotForm, lanes: Lanes, assume: bool) -> Splitting {
+    match said {
+        Some([]) => Splitting::Never,
+        Some(modes) => Splitting::Modes(modes.iter().filter_map(|mode| SplitMode::parse(mode)).collect()),
+        None if assume && is_worth_splitting(form, lanes) => {
+            Splitting::Modes(vec![SplitMode(vec![Lanes::new(4); usize::from(lanes.get() / 4)])])
+        }
+        None => Splitting::Unknown,
+    }
+}
+
 /// A connection that several devices share.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -195,7 +228,7 @@ pub struct Shared {
 }
 
 /// All that a plan knows of a machine.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Site {
     /// The board or machine.
@@ -228,7 +261,7 @@ impl Site {
     /// What is open where the slots of a processor have more lanes than it has, and nothing says which of them share.
     fn more_lanes_than_there_are(&self) -> Option<String> {
         let name = self.processor.as_deref()?;
-        let processor = catalog().processors.iter().find(|known| known.name == name)?;
+        let processor = board::processor_named(name)?;
         let wired = |socket| {
             let on = self.slots.iter().filter(move |slot| slot.attachment == Attachment::Cpu(socket));
             let open = on.filter(|slot| slot.dead.is_none());
@@ -259,8 +292,7 @@ impl Site {
     pub fn with_occupied(mut self) -> Self {
         let used: Vec<bool> = self.slots.iter().map(|slot| slot.occupant.is_some()).collect();
         for slot in &mut self.slots {
-            let taken = slot.narrowed.iter().filter(|rule| rule.by.iter().any(|by| used[*by]));
-            slot.lanes = taken.map(|rule| rule.lanes).fold(slot.lanes, Lanes::min);
+            slot.lanes = slot.left_by(&|by| used[by]).map_or(slot.lanes, |left| left.min(slot.lanes));
             if let Some(occupant) = &slot.occupant {
                 slot.dead = Some(format!("in use by {}", occupant.name));
             } else if slot.lanes.get() == 0 {
@@ -323,14 +355,18 @@ fn are(names: &[String]) -> String {
     format!("{} {}", listed(names), if names.len() == 1 { "is" } else { "are" })
 }
 
-/// What the file leaves open, by the names of slots.
+const UNWIRED: &str = "left out: give generation and width.";
+const TAKEN_FOR_M2: &str = "taken for M.2: say form = \"m2\", \"u2\" or \"card\".";
+const NO_CONNECTOR: &str = "taken to be as long as wired: give connector where a longer card fits.";
+const NOT_ON_BOARD: &str = "not on the board that the file names, and taken as described.";
+const MAY_SPLIT: &str = "taken for what the firmware cannot split: give bifurcation = [\"x4x4x4x4\"], or [] where it cannot, or say \
+     --bifurcation assume.";
+
+/// What the file leaves open.
 #[derive(Debug, Default)]
 struct Gaps {
-    unwired: Vec<String>,
-    taken_for_m2: Vec<String>,
-    no_connector: Vec<String>,
-    may_split: Vec<String>,
-    not_on_board: Vec<String>,
+    /// The names of slots, each with what is said of it.
+    slots: Vec<(&'static str, String)>,
     crowded: Vec<String>,
     differs: Vec<String>,
 }
@@ -362,31 +398,13 @@ impl Gaps {
     }
 
     /// What to say of them.
-    fn notes(self, has_board: bool, assume_splitting: bool, host: &Name) -> Vec<String> {
+    fn notes(self, has_board: bool, host: &Name) -> Vec<String> {
         let mut notes = self.crowded;
         notes.extend(self.differs);
-        let mut say = |names: &[String], text: &dyn Fn(String) -> String| {
-            if !names.is_empty() {
-                notes.push(text(are(names)));
-            }
-        };
-        say(&self.unwired, &|are| format!("{are} left out: give generation and width."));
-        say(&self.taken_for_m2, &|are| {
-            format!("{are} taken for M.2: say form = \"m2\", \"u2\" or \"card\".")
-        });
-        say(&self.no_connector, &|are| {
-            format!("{are} taken to be as long as wired: give connector where a longer card fits.")
-        });
-        say(&self.not_on_board, &|are| {
-            format!("{are} not on the board that the file names, and taken as described.")
-        });
-        if !assume_splitting {
-            say(&self.may_split, &|are| {
-                format!(
-                    "{are} taken for what the firmware cannot split: give bifurcation = [\"x4x4x4x4\"], or [] where it \
-                     cannot, or say --bifurcation assume."
-                )
-            });
+        for text in [UNWIRED, TAKEN_FOR_M2, NO_CONNECTOR, NOT_ON_BOARD, MAY_SPLIT] {
+            let meant = self.slots.iter().filter(|(said, _)| *said == text);
+            let names: Vec<String> = meant.map(|(_, name)| name.clone()).collect();
+            notes.extend((!names.is_empty()).then(|| format!("{} {text}", are(&names))));
         }
         if !has_board {
             notes.push(format!(

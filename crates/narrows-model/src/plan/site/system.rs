@@ -4,10 +4,10 @@
 #[cfg(test)]
 mod tests;
 
-use super::board::{interconnect, may_be_split, of_board, uplink};
+use super::board::{interconnect, of_board, uplink};
 use super::{
-    Attachment, BoardOptions, Gaps, Occupant, Ports, Shared, Site, Slot, SlotForm, SplitMode, Splitting, are,
-    split_note,
+    Attachment, BoardOptions, Gaps, MAY_SPLIT, NO_CONNECTOR, NOT_ON_BOARD, Occupant, Shared, Site, Slot,
+    SlotForm, TAKEN_FOR_M2, UNWIRED, are, split_note, splitting,
 };
 use crate::ceiling;
 use crate::path::HopKind;
@@ -15,12 +15,9 @@ use crate::path::file::{
     self as file, DeviceKind, Host, LinkGiven, Name, Part, PartKind, System, Technology, path,
 };
 use crate::plan::problem::WholeRate;
-use crate::plan::wish::Kind;
+use crate::plan::wish::{Kind, squeezed};
 use narrows_base::catalog::catalog;
 use narrows_base::units::{BytesPerSec, GtPerSec, Lanes};
-
-/// What data gets of the raw rate between sockets (see [`crate::ceiling::uplink`]).
-const SOCKET_SHARE: f64 = 0.8;
 
 /// The most lanes of a place for a drive: M.2, U.2 (PCI Express M.2 and SFF-8639 specifications).
 const DRIVE_LANES: u8 = 4;
@@ -115,45 +112,29 @@ struct SiteReader<'s> {
 
 impl<'s> SiteReader<'s> {
     fn about(&self) -> Option<&'s Host> {
-        match &self.system.part(self.host)?.kind {
-            PartKind::Host(host) => Some(host),
-            _ => None,
-        }
+        self.system.hosts().find(|(name, _)| *name == self.host).map(|(_, host)| host)
     }
 
     /// What a part hangs on, when it is on this host.
-    fn attachment(&self, part: &'s Part) -> Option<Attachment> {
-        let mut part = part;
-        for _ in 0..=self.system.parts.len() {
-            let next = match &part.kind {
-                PartKind::Host(_) => return (part.name == *self.host).then_some(Attachment::Cpu(0)),
-                PartKind::Chipset(it) => return (it.host == *self.host).then_some(Attachment::Chipset),
-                PartKind::Slot(slot) => match &slot.on {
-                    file::Attachment::Socket { host, socket } => {
-                        let socket = u8::try_from(*socket).unwrap_or(u8::MAX);
-                        return (host == self.host).then_some(Attachment::Cpu(socket));
-                    }
-                    other => other.name(),
-                },
-                _ => part.needs().first().copied()?,
-            };
-            part = self.system.part(next)?;
-        }
-        None
+    fn attachment(&self, part: &Part) -> Option<Attachment> {
+        let place = self.system.place_of(&part.name).filter(|place| place.host == self.host)?;
+        let socket = u8::try_from(place.socket.unwrap_or(0)).unwrap_or(u8::MAX);
+        Some(if place.on_chipset { Attachment::Chipset } else { Attachment::Cpu(socket) })
     }
 
-    /// How many drives are on ports of the board: SATA drives that hang on no adapter.
+    /// Whether a part of this host is in no slot and on no adapter.
+    fn is_on_board(&self, part: &Part) -> bool {
+        let carrier = upstream(part).and_then(|name| self.system.part(name)).map(|part| &part.kind);
+        matches!(carrier, Some(PartKind::Host(_) | PartKind::Chipset(_))) && self.attachment(part).is_some()
+    }
+
+    /// How many drives are on ports of the board.
     fn on_sata_ports(&self) -> usize {
         let is_sata = |part: &&Part| match &part.kind {
-            PartKind::Device(it) => {
-                let upstream = self.system.part(&it.upstream).map(|part| &part.kind);
-                matches!(it.kind, DeviceKind::Sata | DeviceKind::Hdd)
-                    && matches!(upstream, Some(PartKind::Host(_) | PartKind::Chipset(_)))
-            }
+            PartKind::Device(it) => matches!(it.kind, DeviceKind::Sata | DeviceKind::Hdd),
             _ => false,
         };
-        let mine = self.system.parts.iter().filter(is_sata).filter(|part| self.attachment(part).is_some());
-        mine.count()
+        self.system.parts.iter().filter(is_sata).filter(|part| self.is_on_board(part)).count()
     }
 
     /// The slots of the host, each with what it hangs on.
@@ -167,24 +148,15 @@ impl<'s> SiteReader<'s> {
 
     /// The slots that one is split into.
     fn pieces(&self, slot: &Name) -> Vec<(&'s Part, &'s file::Slot)> {
-        let is_piece =
-            |on: &file::Attachment| matches!(on, file::Attachment::Slot { slot: outer } if outer == slot);
-        let found = self.system.parts.iter().filter_map(|part| match &part.kind {
-            PartKind::Slot(piece) if is_piece(&piece.on) => Some((part, piece)),
+        let piece = |part: &'s Part| match &part.kind {
+            PartKind::Slot(piece) => (*outer(piece)? == *slot).then_some((part, piece)),
             _ => None,
-        });
-        found.collect()
+        };
+        self.system.parts.iter().filter_map(piece).collect()
     }
 
     /// What is in a place, directly.
     fn inside(&self, place: &Name) -> Vec<&'s Part> {
-        let upstream = |part: &'s Part| match &part.kind {
-            PartKind::Device(it) => Some(&it.upstream),
-            PartKind::Adapter(it) => Some(&it.upstream),
-            PartKind::Switch(it) => Some(&it.upstream),
-            PartKind::Network(it) => it.upstream.as_ref(),
-            _ => None,
-        };
         self.system.parts.iter().filter(|part| upstream(part) == Some(place)).collect()
     }
 
@@ -193,13 +165,13 @@ impl<'s> SiteReader<'s> {
         let most = self.slots().iter().map(|(.., on)| u32::from(on.socket()) + 1).max().unwrap_or(1);
         let sockets = u8::try_from(about.sockets.max(most)).unwrap_or(u8::MAX);
         let platform = about.platform();
-        let given = about.interconnect.map(|links| {
-            let name = platform.and_then(|it| it.interconnect.as_ref()).map(|it| it.name.clone());
-            let rate = WholeRate::new(links.rate * f64::from(links.links) * SOCKET_SHARE);
-            Shared { name: name.unwrap_or_else(|| "connection of the sockets".to_owned()), rate, write: rate }
+        let known = interconnect(platform, sockets);
+        let given = about.interconnect.filter(|_| sockets > 1).map(|links| {
+            let name = known.as_ref().map_or("connection of the sockets", |it| it.name.as_str()).to_owned();
+            let rate = WholeRate::new(links.carries());
+            Shared { name, rate, write: rate }
         });
-        let known = platform.and_then(|it| it.interconnect.as_ref()).map(interconnect);
-        let between = given.or(known).filter(|_| sockets > 1);
+        let between = given.or(known);
         let mut notes = Vec::new();
         if sockets > 1 && between.is_none() {
             notes.push(format!(
@@ -221,12 +193,10 @@ impl<'s> SiteReader<'s> {
             processor: platform.map(|platform| platform.name.clone()),
             processor_model: about.cpu.clone(),
             sockets,
-            slots: Vec::new(),
             chipset: chipsets.into_iter().next(),
             interconnect: between,
-            sata: Ports::default(),
-            gaps: Vec::new(),
             notes,
+            ..Site::default()
         }
     }
 
@@ -254,7 +224,7 @@ impl<'s> SiteReader<'s> {
                 gaps.crowded(&part.name, &inside, known.occupant.as_ref());
                 continue;
             }
-            if has_board && self.is_piece_of_board(site, of_board, slot) {
+            if has_board && outer(slot).is_some_and(|outer| on_board(site, of_board, outer).is_some()) {
                 continue;
             }
             let inside = self.inside(&part.name);
@@ -264,17 +234,13 @@ impl<'s> SiteReader<'s> {
             }
             match self.slot(part, slot, on, &inside, &mut gaps, assume_splitting) {
                 Some(made) => site.slots.push(made),
-                None => gaps.unwired.push(part.name.to_string()),
+                None => gaps.slots.push((UNWIRED, part.name.to_string())),
             }
             if has_board {
-                gaps.not_on_board.push(part.name.to_string());
+                gaps.slots.push((NOT_ON_BOARD, part.name.to_string()));
             }
         }
-        site.notes.extend(gaps.notes(has_board, assume_splitting, self.host));
-    }
-
-    fn is_piece_of_board(&self, site: &mut Site, of_board: usize, slot: &file::Slot) -> bool {
-        matches!(&slot.on, file::Attachment::Slot { slot: outer } if on_board(site, of_board, outer).is_some())
+        site.notes.extend(gaps.notes(has_board, self.host));
     }
 
     fn slot(
@@ -291,87 +257,38 @@ impl<'s> SiteReader<'s> {
         let occupant = self.occupant(inside, slot.link.width);
         gaps.crowded(&part.name, inside, occupant.as_ref());
         let holds_drive = inside.iter().any(|it| is_nvme(it));
-        let is_piece = matches!(slot.on, file::Attachment::Slot { .. });
         let looks_like_drive =
-            (holds_drive || is_piece) && lanes.get() <= DRIVE_LANES && slot.connector.is_none();
+            (holds_drive || outer(slot).is_some()) && lanes.get() <= DRIVE_LANES && slot.connector.is_none();
         let form = slot.form.unwrap_or(if looks_like_drive { SlotForm::M2 } else { SlotForm::Card });
         if slot.form.is_none() && looks_like_drive {
-            gaps.taken_for_m2.push(part.name.to_string());
+            gaps.slots.push((TAKEN_FOR_M2, part.name.to_string()));
         }
         let connector = slot.connector.map_or(lanes, |connector| connector.max(lanes));
         if slot.connector.is_none() && form == SlotForm::Card && lanes.get() < 16 {
-            gaps.no_connector.push(part.name.to_string());
+            gaps.slots.push((NO_CONNECTOR, part.name.to_string()));
         }
-        let splitting = match &slot.bifurcation {
-            Some(modes) if modes.is_empty() => Splitting::Never,
-            Some(modes) => Splitting::Modes(modes.iter().filter_map(|mode| SplitMode::parse(mode)).collect()),
-            None if assume_splitting && !form.takes_drives() && lanes.get() >= 8 => {
-                Splitting::Modes(vec![SplitMode(vec![Lanes::new(4); usize::from(lanes.get() / 4)])])
-            }
-            None => Splitting::Unknown,
-        };
         let made = Slot {
-            name: part.name.to_string(),
-            form,
-            longest: None,
-            connector,
-            lanes,
-            speed,
-            attachment: on,
-            splitting,
-            narrowed: Vec::new(),
-            setting: None,
-            connectors_off: Vec::new(),
-            dead: None,
+            splitting: splitting(slot.bifurcation.as_deref(), form, lanes, assume_splitting),
             occupant,
-            shares: match &slot.on {
-                file::Attachment::Slot { slot: outer } => Some(format!("a part of {outer}, which is split")),
-                _ => None,
-            },
+            shares: outer(slot).map(|outer| format!("a part of {outer}, which is split")),
+            ..Slot::new(part.name.as_str(), form, (connector, lanes, speed), on)
         };
-        if may_be_split(&made) {
-            gaps.may_split.push(part.name.to_string());
+        if made.may_be_split() {
+            gaps.slots.push((MAY_SPLIT, made.name.clone()));
         }
         Some(made)
     }
 
     /// What is said of drives and cards that are in no slot of their own.
     fn loose(&self) -> Option<String> {
-        let in_no_slot = |part: &&Part| {
-            let upstream = match &part.kind {
-                PartKind::Device(it) if it.kind == DeviceKind::Nvme => &it.upstream,
-                PartKind::Adapter(it) => &it.upstream,
-                PartKind::Network(it) => match &it.upstream {
-                    Some(upstream) => upstream,
-                    None => return false,
-                },
-                _ => return false,
-            };
-            let carrier = self.system.part(upstream).map(|part| &part.kind);
-            let is_board = matches!(carrier, Some(PartKind::Host(_) | PartKind::Chipset(_)));
-            is_board && self.attachment(part).is_some()
-        };
-        let loose: Vec<String> =
-            self.system.parts.iter().filter(in_no_slot).map(|part| part.name.to_string()).collect();
-        (!loose.is_empty()).then(|| {
-            format!(
-                "{} in no slot and not planned for: give each a [slot.NAME] and in = \"NAME\".",
-                are(&loose)
-            )
-        })
+        let has_link =
+            |part: &&Part| is_nvme(part) || matches!(part.kind, PartKind::Adapter(_) | PartKind::Network(_));
+        let loose = self.system.parts.iter().filter(has_link).filter(|part| self.is_on_board(part));
+        let names: Vec<String> = loose.map(|part| part.name.to_string()).collect();
+        let why = "in no slot and not planned for: give each a [slot.NAME] and in = \"NAME\".";
+        (!names.is_empty()).then(|| format!("{} {why}", are(&names)))
     }
-}
 
-/// The slot of the board that the file calls so, whatever stands between letters and digits.
-fn on_board<'a>(site: &'a mut Site, of_board: usize, name: &Name) -> Option<&'a mut Slot> {
-    let squeezed = |text: &str| -> String {
-        text.chars().filter(char::is_ascii_alphanumeric).map(|c| c.to_ascii_lowercase()).collect()
-    };
-    let wanted = squeezed(name.as_str());
-    site.slots.iter_mut().take(of_board).find(|slot| squeezed(&slot.name) == wanted)
-}
-
-impl<'s> SiteReader<'s> {
     /// What sits in a slot: of several parts the drives, or else the first, and those like it.
     fn occupant(&self, inside: &[&'s Part], wired: Option<Lanes>) -> Option<Occupant> {
         let switch = inside.iter().find_map(|part| match &part.kind {
@@ -401,7 +318,6 @@ impl<'s> SiteReader<'s> {
                 .into_iter()
                 .chain(wired)
                 .min(),
-            behind_switch: switch.is_some(),
             own,
             own_write,
         })
@@ -439,6 +355,28 @@ impl<'s> SiteReader<'s> {
         let found = path.of_kind(hop).next().map(ceiling::of_hop);
         found.map_or((None, None), |both| (both.read.rate(), both.write.rate()))
     }
+}
+
+/// The slot of the board that the file calls so, whatever stands between letters and digits.
+fn on_board<'a>(site: &'a mut Site, of_board: usize, name: &Name) -> Option<&'a mut Slot> {
+    let wanted = squeezed(name.as_str());
+    site.slots.iter_mut().take(of_board).find(|slot| squeezed(&slot.name) == wanted)
+}
+
+/// What a drive, a card or a switch is in.
+fn upstream(part: &Part) -> Option<&Name> {
+    match &part.kind {
+        PartKind::Device(it) => Some(&it.upstream),
+        PartKind::Adapter(it) => Some(&it.upstream),
+        PartKind::Switch(it) => Some(&it.upstream),
+        PartKind::Network(it) => it.upstream.as_ref(),
+        _ => None,
+    }
+}
+
+/// The slot that one is a part of, which is split.
+const fn outer(slot: &file::Slot) -> Option<&Name> {
+    if let file::Attachment::Slot { slot: outer } = &slot.on { Some(outer) } else { None }
 }
 
 /// Whether a part is a drive with a link of its own.

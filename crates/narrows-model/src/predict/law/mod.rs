@@ -18,7 +18,7 @@ use std::sync::OnceLock;
 use super::hops::Loaded;
 use crate::ceiling::Direction;
 use crate::path::HopKind;
-use crate::path::file::{DeviceKind, PartKind, Pattern, System};
+use crate::path::file::{DeviceKind, PartKind, Pattern};
 use serde::Deserialize;
 
 /// A law that bounds a rate. Its range of validity is in `laws.toml`.
@@ -138,7 +138,7 @@ pub struct Gap {
 }
 
 /// `laws.toml`.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct LawTable {
     #[serde(rename = "law")]
@@ -150,7 +150,7 @@ struct LawTable {
 fn table() -> &'static LawTable {
     static TABLE: OnceLock<LawTable> = OnceLock::new();
     // A test reads it, so the empty table is never seen.
-    TABLE.get_or_init(|| read().unwrap_or(LawTable { laws: Vec::new(), gaps: Vec::new() }))
+    TABLE.get_or_init(|| read().unwrap_or_default())
 }
 
 fn read() -> Result<LawTable, toml::de::Error> {
@@ -188,21 +188,16 @@ pub(super) fn is_whole(terms: &[Term], law: Law) -> bool {
 }
 
 /// The law of the bytes that a hop carries in a direction; `None` is both.
-pub(super) fn bandwidth_law(
-    system: &System,
-    loaded: &Loaded,
-    situation: &Situation,
-    direction: Option<Direction>,
-) -> Law {
+pub(super) fn bandwidth_law(loaded: &Loaded<'_>, situation: &Situation, direction: Option<Direction>) -> Law {
     match loaded.hop.kind() {
-        HopKind::Link if is_card(system, loaded) => Law::CardSlot,
+        HopKind::Link if matches!(loaded.part_kind(), Some(PartKind::Network(_))) => Law::CardSlot,
         HopKind::Link | HopKind::Switch => Law::Pcie,
         HopKind::Chipset => Law::Uplink,
         HopKind::Sata => Law::Sata,
         HopKind::Sas => Law::Sas,
         HopKind::Usb => Law::Usb,
         HopKind::Hba | HopKind::Controller => Law::Adapter,
-        HopKind::Device => medium_law(system, loaded, situation, direction),
+        HopKind::Device => medium_law(loaded, situation, direction),
         HopKind::Memory => Law::Memory,
         HopKind::Socket => Law::Socket,
         HopKind::Raid => Law::StripeThread,
@@ -220,19 +215,15 @@ fn network_law(situation: &Situation) -> Law {
     }
 }
 
-fn is_card(system: &System, loaded: &Loaded) -> bool {
-    system.part(&loaded.part()).is_some_and(|part| matches!(part.kind, PartKind::Network(_)))
-}
-
 /// Whether an array spreads the bytes over this drive and others.
-fn is_spread(loaded: &Loaded, situation: &Situation, direction: Direction) -> bool {
+fn is_spread(loaded: &Loaded<'_>, situation: &Situation, direction: Direction) -> bool {
     let crossing = direction.pick(loaded.asked, loaded.write);
     let is_array = ["stripe", "mirror", "parity", "zfs"].iter().any(|word| situation.has(word));
     situation.has("many-drives") && is_array && !situation.has("cache") && crossing < 1.0
 }
 
-fn medium_law(system: &System, loaded: &Loaded, situation: &Situation, direction: Option<Direction>) -> Law {
-    match (loaded.device(system).map(|device| device.kind), direction) {
+fn medium_law(loaded: &Loaded<'_>, situation: &Situation, direction: Option<Direction>) -> Law {
+    match (loaded.device().map(|device| device.kind), direction) {
         (_, Some(direction)) if is_spread(loaded, situation, direction) => Law::MediumTogether,
         (Some(DeviceKind::Hdd), _) => Law::DiskRate,
         (_, Some(Direction::Read)) => Law::MediumRead,
@@ -242,8 +233,8 @@ fn medium_law(system: &System, loaded: &Loaded, situation: &Situation, direction
 }
 
 /// The law of the I/Os that a hop completes.
-pub(super) fn operations_law(system: &System, loaded: &Loaded) -> Law {
-    match (loaded.hop.kind(), loaded.device(system).map(|device| device.kind)) {
+pub(super) fn operations_law(loaded: &Loaded<'_>) -> Law {
+    match (loaded.hop.kind(), loaded.device().map(|device| device.kind)) {
         (_, Some(DeviceKind::Hdd)) => Law::DiskIops,
         (HopKind::Device, _) => Law::FlashIops,
         (HopKind::Raid, _) => Law::RaidzIops,
@@ -253,22 +244,19 @@ pub(super) fn operations_law(system: &System, loaded: &Loaded) -> Law {
 }
 
 /// The law of the time that a request spends in a hop; `moves` when it is that of its bytes.
-pub(super) fn time_law(system: &System, loaded: &Loaded, situation: &Situation, moves: bool) -> Law {
-    let device = loaded.device(system).map(|device| device.kind);
-    match (loaded.hop.kind(), device) {
-        (HopKind::Device, Some(_)) if moves => medium_law(system, loaded, situation, Some(Direction::Read)),
+pub(super) fn time_law(loaded: &Loaded<'_>, situation: &Situation, moves: bool) -> Law {
+    match (loaded.hop.kind(), loaded.device().map(|device| device.kind)) {
+        (HopKind::Device, Some(_)) if moves => medium_law(loaded, situation, Some(Direction::Read)),
         (_, Some(DeviceKind::Hdd)) => Law::DiskAccess,
         (_, Some(DeviceKind::Ramdisk)) => Law::MemoryIo,
-        (_, Some(_)) if situation.pattern == crate::path::file::Pattern::Sequential => {
-            Law::FlashSequentialWait
-        }
+        (_, Some(_)) if situation.pattern == Pattern::Sequential => Law::FlashSequentialWait,
         (_, Some(_)) => Law::FlashWait,
         (HopKind::Crypt, _) => Law::CryptTime,
         (HopKind::Switch, _) => Law::SwitchTime,
         (HopKind::Application, _) => Law::Core,
         (HopKind::Network | HopKind::Remote | HopKind::LogicalVolume, _) if !moves => Law::NetworkTime,
         (HopKind::Controller, _) => Law::NetworkTime,
-        _ => bandwidth_law(system, loaded, situation, Some(Direction::Read)),
+        _ => bandwidth_law(loaded, situation, Some(Direction::Read)),
     }
 }
 
@@ -313,15 +301,14 @@ pub enum Mix {
 impl LawRange {
     /// Whether a situation is in it.
     pub fn has(&self, it: &Situation) -> bool {
-        let traits = |wanted: &str| it.has(wanted);
         self.pattern.is_none_or(|order| order == it.pattern)
             && (self.directions.is_empty() || self.directions.contains(&it.mix()))
             && between(it.block_size, self.block_from, self.block_to)
             && between(it.in_flight, self.in_flight_from, self.in_flight_to)
             && self.gigabits_from.is_none_or(|least| it.gigabits.is_some_and(|rate| rate >= least))
-            && self.all.iter().all(|wanted| traits(wanted))
-            && (self.any.is_empty() || self.any.iter().any(|wanted| traits(wanted)))
-            && !self.none.iter().any(|wanted| traits(wanted))
+            && self.all.iter().all(|wanted| it.has(wanted))
+            && (self.any.is_empty() || self.any.iter().any(|wanted| it.has(wanted)))
+            && !self.none.iter().any(|wanted| it.has(wanted))
     }
 }
 

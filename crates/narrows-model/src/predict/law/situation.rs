@@ -5,13 +5,12 @@ use std::collections::BTreeSet;
 use super::Mix;
 use crate::ceiling::{Ceiling, drive_bus};
 use crate::path::file::{
-    Crypt, Device, DeviceKind, Engine, Filesystem, Name, Network, Part, PartKind, Pattern, Raid, RaidKind,
-    Remote, System, Workload,
+    Crypt, Device, DeviceKind, Engine, Filesystem, Host, Name, Network, Part, PartKind, Pattern, Raid,
+    RaidKind, Remote, System, Workload,
 };
 use crate::path::{HopKind, RaidLevel};
 use crate::predict::hops::{Loaded, host_of};
 use crate::predict::time;
-use narrows_base::catalog::catalog;
 
 /// A workload on its system, reduced to what decides which laws hold.
 #[derive(Debug, Clone, PartialEq)]
@@ -30,50 +29,14 @@ pub struct Situation {
     traits: BTreeSet<&'static str>,
 }
 
-/// Every word for a part or a habit of a system or of a workload.
-pub(super) const TRAITS: &[&str] = &[
-    "arc",
-    "buffered",
-    "cache",
-    "card",
-    "core-unknown",
-    "core-embedded",
-    "core-slow-copy",
-    "cluster",
-    "crypt",
-    "crypt-inline",
-    "crypt-unknown",
-    "disk",
-    "file-server",
-    "filesystem",
-    "flush-unsaid",
-    "flushed",
-    "flash",
-    "hdparm",
-    "jobs",
-    "many-drives",
-    "nvme-fabric",
-    "nvme-protected",
-    "parity",
-    "part-of-stripe",
-    "polled",
-    "protected-elsewhere",
-    "ramdisk",
-    "remote",
-    "resync",
-    "mirror",
-    "small-drive-writes",
-    "smb",
-    "stripe",
-    "tunnel",
-    "unprotected",
-    "unsized-flash-writes",
-    "vm",
-    "zfs",
-];
+/// Every word for a part or a habit of a system or of a workload, with spaces between them.
+pub(super) const TRAITS: &str = "arc buffered cache card core-unknown core-embedded core-slow-copy cluster crypt crypt-inline \
+     crypt-unknown disk file-server filesystem flush-unsaid flushed flash hdparm jobs many-drives \
+     nvme-fabric nvme-protected parity part-of-stripe polled protected-elsewhere ramdisk remote resync \
+     mirror small-drive-writes smb stripe tunnel unprotected unsized-flash-writes vm zfs";
 
 impl Situation {
-    pub(in crate::predict) fn of(system: &System, hops: &[Loaded], workload: &Workload) -> Self {
+    pub(in crate::predict) fn of(system: &System, hops: &[Loaded<'_>], workload: &Workload) -> Self {
         let mut it = Self {
             pattern: workload.pattern,
             read_share: workload.read_share,
@@ -111,7 +74,7 @@ impl Situation {
     }
 
     fn put(&mut self, is_there: bool, word: &'static str) {
-        debug_assert!(TRAITS.contains(&word), "{word}");
+        debug_assert!(TRAITS.split(' ').any(|known| known == word), "{word}");
         if is_there {
             self.traits.insert(word);
         }
@@ -122,7 +85,7 @@ impl Situation {
         self.put(workload.engine == Engine::Hdparm, "hdparm");
         self.put(workload.engine == Engine::Polled, "polled");
         self.put(workload.jobs > 1, "jobs");
-        let writes = workload.read_share < 1.0;
+        let writes = workload.writes();
         let one_by_one = workload.engine == Engine::Sync && workload.in_flight() <= 1.0;
         self.put(writes && workload.flush == Some(true), "flushed");
         self.put(writes && one_by_one && workload.flush.is_none(), "flush-unsaid");
@@ -155,7 +118,7 @@ impl Situation {
         self.put(is_flash && !is_protected, "unprotected");
         self.put(is_protected && device.kind == DeviceKind::Nvme, "nvme-protected");
         let is_long = workload.size.is_some_and(|size| size.get() > SURELY_CACHED);
-        let is_written = workload.read_share < 1.0;
+        let is_written = workload.writes();
         self.put(is_flash && is_written && writes_less(device, is_protected, is_long), "small-drive-writes");
         self.put(
             is_flash && !is_protected && is_long && is_written && device.cache.is_none(),
@@ -182,7 +145,7 @@ impl Situation {
         self.put(!crypt.workqueues, "crypt-inline");
         let host = host_of(system, &part.name);
         let given = crypt.decrypt.or(host.and_then(|host| host.decrypt));
-        let core = host.and_then(|host| host.cpu.as_deref()).and_then(|cpu| catalog().core_by_words(cpu));
+        let core = host.and_then(Host::core);
         let has_instructions = core.is_some_and(|core| core.aes_cycles_per_round.is_some());
         self.put(given.is_none() && !has_instructions, "crypt-unknown");
     }
@@ -209,10 +172,9 @@ impl Situation {
         self.put(protocol.contains("smb"), "smb");
     }
 
-    fn of_hops(&mut self, system: &System, hops: &[Loaded], workload: &Workload) {
+    fn of_hops(&mut self, system: &System, hops: &[Loaded<'_>], workload: &Workload) {
         let host = host_of(system, &workload.target);
-        let named = host.and_then(|host| host.cpu.as_deref());
-        let core = named.and_then(|cpu| catalog().core_by_words(cpu));
+        let core = host.and_then(Host::core);
         // It matters to what is copied out of the page cache, and to nothing else.
         let is_copied = self.has("buffered") || self.has("hdparm");
         self.put(is_copied && core.is_some_and(|core| core.slow_copy), "core-slow-copy");
@@ -222,12 +184,9 @@ impl Situation {
         self.put(hops.iter().any(|it| drive_bus::tunnel(&it.hop).is_some()), "tunnel");
         let drives = hops.iter().filter(|it| it.hop.kind() == HopKind::Device).count();
         self.put(drives > 1, "many-drives");
-        let is_unknown = |it: &&Loaded| {
-            let used = if workload.read_share > 0.0 { &it.ceilings.read } else { &it.ceilings.write };
-            it.hop.kind() == HopKind::Crypt && matches!(used, Ceiling::Unknown(_))
-        };
-        let unknown = hops.iter().any(|it| is_unknown(&it));
-        self.put(unknown, "crypt-unknown");
+        let mut mappings = hops.iter().filter(|it| it.hop.kind() == HopKind::Crypt);
+        let is_unknown = mappings.any(|it| matches!(it.used(workload), Ceiling::Unknown(_)));
+        self.put(is_unknown, "crypt-unknown");
     }
 }
 
@@ -253,13 +212,11 @@ const SURELY_CACHED: u64 = 6_000_000_000;
 
 /// The part of this name and all that it lies on or goes through.
 fn below<'s>(system: &'s System, top: &Name) -> Vec<&'s Part> {
-    let known: std::collections::BTreeMap<&Name, &Part> =
-        system.parts.iter().map(|part| (&part.name, part)).collect();
     let mut seen = BTreeSet::new();
     let mut open = vec![top];
     let mut found = Vec::new();
     while let Some(name) = open.pop() {
-        let Some(part) = known.get(name).copied().filter(|_| seen.insert(name)) else { continue };
+        let Some(part) = system.part(name).filter(|_| seen.insert(name)) else { continue };
         open.extend(part.needs());
         found.push(part);
     }

@@ -21,7 +21,7 @@ fn no_law_stands_twice_in_the_table_and_every_word_is_a_trait() {
     let table = read().expect("reads");
     let ranges = table.laws.iter().map(|it| &it.range).chain(table.gaps.iter().map(|it| &it.when));
     for word in ranges.flat_map(|it| it.all.iter().chain(&it.any).chain(&it.none)) {
-        assert!(situation::TRAITS.contains(&word.as_str()), "{word}");
+        assert!(situation::TRAITS.split(' ').any(|known| known == word), "{word}");
     }
 }
 

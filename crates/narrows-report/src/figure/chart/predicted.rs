@@ -92,7 +92,7 @@ fn bounds(all: &[&PredictionView]) -> Option<Figure> {
     for it in all.iter().filter(|it| !it.bounds.is_empty()).take(MOST) {
         let least = it.bounds.first().map_or(0.0, |bound| bound.rate.get());
         for bound in &it.bounds {
-            let (workload, kind) = (it.workload.name.to_string(), bound.kind.word().to_owned());
+            let (workload, kind) = (it.workload.name.to_string(), bound.kind.to_string());
             data.push([workload, bound.name.clone(), kind, human::rate(bound.rate)]);
         }
         let near: Vec<&Bound> = it.bounds.iter().filter(|bound| bound.rate.get() <= least * FAR).collect();
@@ -111,7 +111,7 @@ fn bounds(all: &[&PredictionView]) -> Option<Figure> {
                 },
                 note: match bound.kind {
                     BoundKind::Iops => "IOPS".to_owned(),
-                    kind => kind.word().to_owned(),
+                    kind => kind.to_string(),
                 },
                 class,
                 bars: vec![Bar {

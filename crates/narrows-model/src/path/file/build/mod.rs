@@ -6,16 +6,14 @@
 mod hardware;
 mod layer;
 
-pub(super) use hardware::device_end;
-
 use std::fmt;
 
-use super::{Chipset, LinkGiven, Name, Part, PartKind, Switch, System};
-use crate::path::graph::{APPLICATION, Graph, Joined, Node};
-use crate::path::{GivenHop, HopId, HopKind, HopSpec, Path, Target, Traffic};
+use super::{Chipset, Host, LinkGiven, Name, Part, PartKind, Place, System};
+use crate::path::graph::{APPLICATION, Graph, Joined, NewHop, Node};
+use crate::path::{GivenHop, HopKind, HopSpec, Path, Target, Traffic};
 use narrows_base::catalog::{self, catalog};
 use narrows_base::fact::{Fact, Source};
-use narrows_base::units::Lanes;
+use narrows_base::units::{BytesPerSec, Lanes};
 
 /// Why a description is no path.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -50,21 +48,16 @@ pub enum BuildError {
     },
 }
 
-/// A place in a host: where data is to arrive.
-#[derive(Debug, Clone, PartialEq, Eq)]
-struct ReaderPlace {
-    host: Name,
-    /// `None`: wherever the data is.
-    socket: Option<u32>,
-}
+/// What a step of the walk comes to.
+type Built<T = ()> = Result<T, BuildError>;
 
 /// Where a part is put: below which hop, for which share of what crosses that, and where its data is to arrive.
 #[derive(Clone, Copy)]
-struct Spot<'s, 'r> {
+struct Spot<'s> {
     above: Node,
     part: &'s Part,
     fraction: Traffic,
-    reader: Option<&'r ReaderPlace>,
+    reader: Option<Place<'s>>,
 }
 
 /// The path from an application to the part `target`, for `streams` sequential streams at a time: a single one reads from
@@ -94,17 +87,17 @@ struct Walk<'s> {
 }
 
 impl<'s> Walk<'s> {
-    fn part(&self, name: &Name, by: &dyn fmt::Display) -> Result<&'s Part, BuildError> {
+    fn part(&self, name: &Name, by: &dyn fmt::Display) -> Built<&'s Part> {
         self.system.part(name).ok_or_else(|| BuildError::Dangling { by: by.to_string(), name: name.clone() })
     }
 
     /// Puts the part `name` where its share of the traffic of the part above goes.
-    fn layer(&mut self, below: Spot<'s, '_>, name: &Name, fraction: Traffic) -> Result<(), BuildError> {
+    fn layer(&mut self, below: Spot<'s>, name: &Name, fraction: Traffic) -> Built {
         let part = self.part(name, &below.part.name)?;
         self.part_at(Spot { part, fraction, ..below }, &below.part.name)
     }
 
-    fn part_at(&mut self, spot: Spot<'s, '_>, by: &dyn fmt::Display) -> Result<(), BuildError> {
+    fn part_at(&mut self, spot: Spot<'s>, by: &dyn fmt::Display) -> Built {
         let part = spot.part;
         self.deeper(&part.name, |walk| match &part.kind {
             PartKind::Device(device) => walk.device(spot, device),
@@ -117,20 +110,12 @@ impl<'s> Walk<'s> {
             PartKind::Remote(remote) => walk.remote(spot, remote),
             PartKind::Cluster(cluster) => walk.cluster(spot, cluster),
             PartKind::Vm(vm) => walk.vm(spot, vm),
-            PartKind::Host(_)
-            | PartKind::Chipset(_)
-            | PartKind::Slot(_)
-            | PartKind::Switch(_)
-            | PartKind::Adapter(_) => Err(no_place(&Name::new(by.to_string()), &part.name, &part.kind)),
+            other => Err(no_place(&Name::new(by.to_string()), &part.name, other)),
         })
     }
 
     /// Walks on from a part that stands this deep; one that lies on itself has no end.
-    fn deeper(
-        &mut self,
-        name: &Name,
-        walk: impl FnOnce(&mut Self) -> Result<(), BuildError>,
-    ) -> Result<(), BuildError> {
+    fn deeper(&mut self, name: &Name, walk: impl FnOnce(&mut Self) -> Built) -> Built {
         if self.depth >= MOST_LAYERS {
             return Err(BuildError::Cycle(name.clone()));
         }
@@ -141,30 +126,18 @@ impl<'s> Walk<'s> {
     }
 
     /// Puts the hop of a part; `Some` with the place below it when what lies there is still to be put in.
-    fn put<'r>(
-        &mut self,
-        spot: Spot<'s, 'r>,
-        kind: HopKind,
-        name: String,
-        spec: HopSpec,
-    ) -> Result<Option<Spot<'s, 'r>>, BuildError> {
-        let above = self.add(spot.above, (kind, &spot.part.name), name, spec, spot.fraction)?;
+    fn put(&mut self, spot: Spot<'s>, name: String, spec: HopSpec) -> Built<Option<Spot<'s>>> {
+        let hop = NewHop::new(&spot.part.name, name, spec);
+        let above = self.add(spot.above, hop, spot.fraction)?;
         Ok(above.map(|above| Spot { above, fraction: Traffic::ONE, ..spot }))
     }
 
     /// Puts a hop below `above`; `Some` when what lies below it is still to be put in.
-    fn add(
-        &mut self,
-        above: Node,
-        id: (HopKind, &dyn fmt::Display),
-        name: String,
-        spec: HopSpec,
-        fraction: Traffic,
-    ) -> Result<Option<Node>, BuildError> {
-        match self.graph.join(above, name, HopId::new(id.0, id.1), spec, fraction) {
-            Joined::New(node) => Ok(Some(node)),
-            Joined::Known(_) => Ok(None),
-            Joined::Cycle => Err(BuildError::Cycle(Name::new(id.1.to_string()))),
+    fn add(&mut self, above: Node, hop: NewHop, fraction: Traffic) -> Built<Option<Node>> {
+        let name = Name::new(hop.id.key());
+        match self.graph.join(above, hop, fraction) {
+            Joined::Cycle => Err(BuildError::Cycle(name)),
+            joined => Ok(joined.new_node()),
         }
     }
 }
@@ -175,23 +148,13 @@ fn no_place(part: &Name, upstream: &Name, kind: &PartKind) -> BuildError {
 
 /// A value of a part as a fact: where it was given, or that it was not.
 fn fact<T>(value: Option<T>, given: &Source) -> Fact<T> {
-    match value {
-        Some(value) => Fact::known(value, given.as_str()),
-        None => Fact::absent(given.as_str()),
-    }
+    Fact::of(value, given.as_str())
 }
 
-fn given(
-    kind: HopKind,
-    (read, write): (Fact<narrows_base::units::BytesPerSec>, Fact<narrows_base::units::BytesPerSec>),
-    does: impl Into<String>,
-) -> HopSpec {
-    HopSpec::Given(GivenHop { kind, read, write, does: does.into() })
-}
-
-/// The catalogue's entry of a platform.
-pub(super) fn processor_entry(name: &str) -> Option<&'static catalog::Processor> {
-    catalog().processor_by_words(name)
+/// A hop without a law that carries this in both directions, given by a part.
+fn given(kind: HopKind, rate: Option<BytesPerSec>, part: &Part, does: impl Into<String>) -> HopSpec {
+    let rate = fact(rate, &part.given);
+    HopSpec::Given(GivenHop { kind, read: rate.clone(), write: rate, does: does.into() })
 }
 
 /// The catalogue's entry of an adapter by a part of its name: those that carry less than their link.
@@ -224,26 +187,31 @@ pub(super) fn find_chipset(name: &str) -> Option<&'static catalog::Chipset> {
     })
 }
 
-/// The catalogue's entry of a switch.
-fn switch_entry(part: &Part, switch: &Switch) -> Result<Option<&'static catalog::Switch>, BuildError> {
-    let Some(model) = &switch.model else { return Ok(None) };
-    find_switch(model).map(Some).ok_or_else(|| unlisted(&part.name, "switch", model))
+/// The catalogue's entry of the model that a part names.
+fn listed<'c, T>(
+    part: &Part,
+    what: &'static str,
+    model: Option<&str>,
+    find: impl Fn(&str) -> Option<&'c T>,
+) -> Built<Option<&'c T>> {
+    let Some(name) = model else { return Ok(None) };
+    let unlisted = || BuildError::Unlisted { part: part.name.clone(), what, name: name.to_owned() };
+    find(name).map(Some).ok_or_else(unlisted)
 }
 
-/// The catalogue's entry of a chipset, with what was given instead.
-pub(super) fn chipset_entry(part: &Part, chipset: &Chipset) -> Result<Option<catalog::Chipset>, BuildError> {
-    let mut entry = match &chipset.model {
-        Some(model) => {
-            Some(find_chipset(model).cloned().ok_or_else(|| unlisted(&part.name, "chipset", model))?)
-        }
-        None => None,
-    };
-    let LinkGiven { generation, width, payload, .. } = chipset.uplink;
-    if let (Some(generation), Some(width)) = (
-        generation.or(entry.as_ref().map(|entry| entry.generation)),
-        width.or(entry.as_ref().map(|entry| Lanes::new(entry.lanes))),
-    ) {
-        let mut uplink = entry.unwrap_or_else(|| catalog::Chipset {
+impl Chipset {
+    /// What the catalogue says of it, with what was given in its place; `None` when neither says how wide its uplink is.
+    /// `part` is the part that it is.
+    ///
+    /// # Errors
+    /// The catalogue knows no such chipset.
+    pub fn entry(&self, part: &Part) -> Result<Option<catalog::Chipset>, BuildError> {
+        let known = listed(part, "chipset", self.model.as_deref(), find_chipset)?;
+        let LinkGiven { generation, width, payload, .. } = self.uplink;
+        let generation = generation.or(known.map(|entry| entry.generation));
+        let width = width.or(known.map(|entry| Lanes::new(entry.lanes)));
+        let Some((generation, width)) = generation.zip(width) else { return Ok(None) };
+        let mut uplink = known.cloned().unwrap_or_else(|| catalog::Chipset {
             name: part.name.to_string(),
             uplink: "uplink".to_owned(),
             max_payload: if generation > 2 { 256 } else { 128 },
@@ -257,13 +225,20 @@ pub(super) fn chipset_entry(part: &Part, chipset: &Chipset) -> Result<Option<cat
         if let Some(payload) = payload {
             uplink.max_payload = u32::try_from(payload.get()).unwrap_or(uplink.max_payload);
         }
-        entry = Some(uplink);
+        Ok(Some(uplink))
     }
-    Ok(entry)
 }
 
-fn unlisted(part: &Name, what: &'static str, name: &str) -> BuildError {
-    BuildError::Unlisted { part: part.clone(), what, name: name.to_owned() }
+impl Host {
+    /// The catalogue's entry of its platform.
+    pub fn platform(&self) -> Option<&'static catalog::Processor> {
+        catalog().processor_by_words(self.processor.as_deref()?)
+    }
+
+    /// The catalogue's entry of its cores.
+    pub fn core(&self) -> Option<&'static catalog::Core> {
+        catalog().core_by_words(self.cpu.as_deref()?)
+    }
 }
 
 /// The one entry that is called `name`, or whose name alone contains it.

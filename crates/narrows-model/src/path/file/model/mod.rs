@@ -4,8 +4,8 @@ mod parts;
 
 pub use parts::{
     Adapter, Attachment, Cache, Chipset, Cluster, Crypt, Device, DeviceKind, Filesystem, Host, Interconnect,
-    Iommu, LinkGiven, Network, Raid, RaidKind, Remote, Slot, Switch, Technology, Vm, Volume, WriteCache,
-    ZfsLevel,
+    Iommu, LinkGiven, Network, Raid, RaidKind, Remote, Slot, SplitMode, Switch, Technology, Vm, Volume,
+    WriteCache, ZfsLevel,
 };
 
 use serde::{Deserialize, Serialize};
@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::OnceLock;
 
-use crate::path::HopKind;
+use crate::path::{HopKind, of_word};
 use narrows_base::fact::Source;
 use narrows_base::units::{Bytes, BytesPerSec, Iops, Nanos};
 
@@ -127,12 +127,40 @@ impl System {
         None
     }
 
+    /// Where the lanes of a part come from, over all that it is in or on.
+    pub fn place_of(&self, name: &Name) -> Option<Place<'_>> {
+        let mut part = self.part(name)?;
+        for _ in 0..=self.parts.len() {
+            let (host, socket) = match &part.kind {
+                PartKind::Host(_) => (&part.name, None),
+                PartKind::Chipset(it) => (&it.host, Some(it.socket)),
+                PartKind::Slot(Slot { on: Attachment::Socket { host, socket }, .. }) => (host, Some(*socket)),
+                _ => {
+                    part = self.part(part.needs().first()?)?;
+                    continue;
+                }
+            };
+            return Some(Place { host, socket, on_chipset: matches!(part.kind, PartKind::Chipset(_)) });
+        }
+        None
+    }
+
     pub fn hosts(&self) -> impl Iterator<Item = (&Name, &Host)> {
         self.parts.iter().filter_map(|part| match &part.kind {
             PartKind::Host(host) => Some((&part.name, host)),
             _ => None,
         })
     }
+}
+
+/// A place in a host.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Place<'s> {
+    pub host: &'s Name,
+    /// `None`: on none of them more than on others.
+    pub socket: Option<u32>,
+    /// Whether it is behind a chipset.
+    pub on_chipset: bool,
 }
 
 /// One part of a system.
@@ -252,22 +280,21 @@ pub enum Engine {
 }
 
 impl Engine {
-    /// What a file or an option calls it.
-    pub const fn word(self) -> &'static str {
-        match self {
-            Self::Uring => "io_uring",
-            Self::Polled => "polled",
-            Self::Libaio => "libaio",
-            Self::Sync => "sync",
-            Self::Buffered => "buffered",
-            Self::Hdparm => "hdparm",
-        }
+    /// Whether I/Os go through the page cache.
+    pub const fn is_cached(self) -> bool {
+        matches!(self, Self::Buffered | Self::Hdparm)
     }
 
     /// The engine that a file or an option calls so: `io_uring`, `polled`, `libaio`, `sync`, `buffered`, `hdparm`.
     pub fn from_word(word: &str) -> Option<Self> {
-        let all = [Self::Uring, Self::Polled, Self::Libaio, Self::Sync, Self::Buffered, Self::Hdparm];
-        all.into_iter().find(|engine| engine.word() == word)
+        of_word(word)
+    }
+}
+
+impl fmt::Display for Engine {
+    /// What a file or an option calls it.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.serialize(f)
     }
 }
 
@@ -330,6 +357,11 @@ impl Workload {
     #[must_use]
     pub fn writing(self) -> Self {
         Self { read_share: 0.0, ..self }
+    }
+
+    /// Whether some of its I/Os write.
+    pub fn writes(&self) -> bool {
+        self.read_share < 1.0
     }
 
     /// I/Os that all jobs together keep under way.

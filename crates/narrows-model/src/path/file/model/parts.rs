@@ -1,5 +1,7 @@
 //! The parts of a described system: what can be touched, what lies on drives, and what lies between hosts.
 
+use std::fmt;
+
 use serde::{Deserialize, Serialize};
 
 use super::Name;
@@ -131,27 +133,6 @@ pub struct Chipset {
     pub uplink: LinkGiven,
 }
 
-impl Chipset {
-    /// What the catalogue says of it, with what was given in its place; `None` when neither says how wide its uplink is.
-    /// `part` is the part that it is.
-    ///
-    /// # Errors
-    /// The catalogue knows no such chipset.
-    pub fn entry(
-        &self,
-        part: &super::Part,
-    ) -> Result<Option<narrows_base::catalog::Chipset>, crate::path::file::BuildError> {
-        crate::path::file::build::chipset_entry(part, self)
-    }
-}
-
-impl Host {
-    /// The catalogue's entry of its platform.
-    pub fn platform(&self) -> Option<&'static narrows_base::catalog::Processor> {
-        crate::path::file::build::processor_entry(self.processor.as_deref()?)
-    }
-}
-
 /// A slot, or another place with PCIe lanes (M.2, U.2).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Slot {
@@ -166,6 +147,24 @@ pub struct Slot {
     pub form: Option<SlotForm>,
     /// How the firmware can split it, `x4x4x4x4`; empty when it cannot, `None` when nobody said.
     pub bifurcation: Option<Vec<String>>,
+}
+
+/// The links that a slot is split into, in the order of its lanes: `x8x4x4`.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct SplitMode(pub Vec<Lanes>);
+
+impl SplitMode {
+    /// Reads `x8x4x4`; `None` for anything else.
+    pub fn parse(text: &str) -> Option<Self> {
+        let links: Option<Vec<Lanes>> = text.strip_prefix('x')?.split('x').map(Lanes::parse).collect();
+        links.filter(|links| links.len() > 1).map(Self)
+    }
+}
+
+impl fmt::Display for SplitMode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|lanes| write!(f, "{lanes}"))
+    }
 }
 
 /// A PCIe switch.
@@ -231,7 +230,7 @@ pub enum DeviceKind {
 }
 
 /// A drive. What is `None` comes from the catalogue by model, or else from its class.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Device {
     /// What it speaks.
     #[serde(default)]
@@ -267,29 +266,9 @@ pub struct Device {
 }
 
 impl Device {
-    /// Its own end of its PCIe link: as given, or as the catalogue says of its model.
-    pub fn end(&self) -> LinkGiven {
-        crate::path::file::build::device_end(self)
-    }
-
     /// A drive of which only its place is known.
     pub fn new(kind: DeviceKind, upstream: impl Into<String>) -> Self {
-        Self {
-            kind,
-            upstream: Name::new(upstream),
-            model: None,
-            class: None,
-            read: None,
-            write: None,
-            read_iops: None,
-            write_iops: None,
-            read_latency: None,
-            write_latency: None,
-            cache: None,
-            link: LinkGiven::default(),
-            line_rate: None,
-            size: None,
-        }
+        Self { kind, upstream: Name::new(upstream), ..Self::default() }
     }
 }
 

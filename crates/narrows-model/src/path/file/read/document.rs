@@ -2,9 +2,9 @@
 
 use std::ops::Range;
 
-use crate::path::file::{At, FileError, Problem, nearest};
+use crate::path::file::{At, FileError, Problem, meant};
 use toml::Spanned;
-use toml::de::{DeTable, DeValue};
+use toml::de::{DeString, DeTable, DeValue};
 
 /// The first line of every file: `format = "narrows/path/1"`.
 pub(in crate::path::file) const FORMAT: &str = "narrows/path/1";
@@ -110,6 +110,13 @@ impl Value {
     }
 }
 
+impl DocumentKey {
+    /// A key that an option gives.
+    pub(in crate::path::file) fn new(name: &str, value: Value, at: &At) -> Self {
+        Self { name: name.to_owned(), at: at.clone(), value, value_at: at.clone() }
+    }
+}
+
 impl DocumentTable {
     /// `[slot.slot3]`, for a message.
     pub(in crate::path::file) fn title(&self) -> String {
@@ -138,34 +145,12 @@ impl DocumentTable {
     /// Puts a value in place of the one that is there.
     pub(in crate::path::file) fn put(&mut self, name: &str, value: Value, at: &At) {
         self.keys.retain(|key| key.name != name);
-        self.keys.push(DocumentKey { name: name.to_owned(), at: at.clone(), value, value_at: at.clone() });
+        self.keys.push(DocumentKey::new(name, value, at));
     }
 }
 
-/// Line and column of a byte.
-struct Lines {
-    file: String,
-    starts: Vec<usize>,
-    text: String,
-}
-
-impl Lines {
-    fn new(file: &str, text: &str) -> Self {
-        let breaks = text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n').map(|(at, _)| at + 1);
-        Self {
-            file: file.to_owned(),
-            starts: std::iter::once(0).chain(breaks).collect(),
-            text: text.to_owned(),
-        }
-    }
-
-    fn at(&self, span: &Range<usize>) -> At {
-        let line = self.starts.partition_point(|start| *start <= span.start);
-        let start = self.starts.get(line.saturating_sub(1)).copied().unwrap_or(0);
-        let before = self.text.get(start..span.start).unwrap_or_default();
-        At { origin: self.file.clone(), line: Some((line, before.chars().count() + 1)) }
-    }
-}
+/// Tells where a part of a text stands.
+type Places<'a> = &'a dyn Fn(&Range<usize>) -> At;
 
 impl Document {
     /// Reads the text of `file`.
@@ -173,25 +158,31 @@ impl Document {
     /// # Errors
     /// It is too long, not TOML, or has something else than named tables in it.
     pub fn parse(file: &str, text: &str) -> Result<Self, FileError> {
-        let lines = Lines::new(file, text);
+        let breaks = text.match_indices('\n').map(|(at, _)| at + 1);
+        let starts: Vec<usize> = std::iter::once(0).chain(breaks).collect();
+        let place = |span: &Range<usize>| {
+            let line = starts.partition_point(|start| *start <= span.start);
+            let start = starts.get(line.saturating_sub(1)).copied().unwrap_or(0);
+            let before = text.get(start..span.start).unwrap_or_default();
+            At { origin: file.to_owned(), line: Some((line, before.chars().count() + 1)) }
+        };
         if text.len() > MOST_BYTES {
             let message = format!("the file is longer than {} KiB", MOST_BYTES / 1024);
-            return Err(FileError::one(lines.at(&(0..0)), message, None));
+            return Err(FileError::one(place(&(0..0)), message, None));
         }
         let root = DeTable::parse(text).map_err(|error| {
-            let at = lines.at(&error.span().unwrap_or(0..0));
+            let at = place(&error.span().unwrap_or(0..0));
             FileError::one(at, error.message().trim(), duplicate_hint(error.message()))
         })?;
         let mut problems = Vec::new();
         let mut document = Self {
             file: file.to_owned(),
-            head: DocumentTable::default(),
+            head: DocumentTable { at: place(&(0..0)), ..DocumentTable::default() },
             parts: Vec::new(),
             published: Vec::new(),
         };
-        document.head.at = lines.at(&(0..0));
         for (key, value) in root.get_ref() {
-            document.take(&lines, key.get_ref(), (&key.span(), value), &mut problems);
+            document.take(&place, key, value, &mut problems);
         }
         // Maps are sorted by name; the order of the file is that of the places.
         document.parts.sort_by(|a, b| a.at.cmp(&b.at));
@@ -200,53 +191,45 @@ impl Document {
 
     fn take(
         &mut self,
-        lines: &Lines,
-        key: &str,
-        (span, value): (&Range<usize>, &Spanned<DeValue<'_>>),
+        place: Places<'_>,
+        key: &Spanned<DeString<'_>>,
+        value: &Spanned<DeValue<'_>>,
         problems: &mut Vec<Problem>,
     ) {
-        let at = lines.at(span);
+        let (kind, at) = (key.get_ref().to_string(), place(&key.span()));
         match value.get_ref() {
             DeValue::Table(named) => {
                 for (name, body) in named {
-                    let name_at = lines.at(&name.span());
+                    let (name, at) = (name.get_ref().to_string(), place(&name.span()));
                     match body.get_ref() {
-                        DeValue::Table(body) => self.parts.push(DocumentTable {
-                            kind: key.to_owned(),
-                            name: name.get_ref().to_string(),
-                            at: name_at,
-                            keys: keys(lines, body),
-                        }),
+                        DeValue::Table(body) => {
+                            let (kind, keys) = (kind.clone(), in_order(body, place));
+                            self.parts.push(DocumentTable { kind, name, at, keys });
+                        }
                         _ => problems.push(Problem {
-                            at: name_at,
-                            message: format!("[{key}] has no name"),
-                            hint: Some(format!("write [{key}.NAME] and put `{}` below it", name.get_ref())),
+                            at,
+                            message: format!("[{kind}] has no name"),
+                            hint: Some(format!("write [{kind}.NAME] and put `{name}` below it")),
                         }),
                     }
                 }
             }
-            DeValue::Array(entries) if key == "published" => {
+            DeValue::Array(entries) if kind == "published" => {
                 for entry in entries.iter() {
                     if let DeValue::Table(body) = entry.get_ref() {
-                        let at = lines.at(&entry.span());
-                        let keys = keys(lines, body);
-                        self.published.push(DocumentTable {
-                            kind: key.to_owned(),
-                            name: String::new(),
-                            at,
-                            keys,
-                        });
+                        let (kind, at, keys) = (kind.clone(), place(&entry.span()), in_order(body, place));
+                        self.published.push(DocumentTable { kind, name: String::new(), at, keys });
                     }
                 }
             }
             DeValue::Array(entries) if entries.iter().any(|entry| entry.get_ref().is_table()) => {
                 problems.push(Problem {
                     at,
-                    message: format!("[[{key}]] stands in double brackets"),
-                    hint: Some(format!("parts have names: write [{key}.NAME]")),
+                    message: format!("[[{kind}]] stands in double brackets"),
+                    hint: Some(format!("parts have names: write [{kind}.NAME]")),
                 });
             }
-            _ => self.head.keys.push(key_of(lines, key, span, value)),
+            _ => self.head.keys.push(key_of(key, value, place)),
         }
     }
 
@@ -259,10 +242,11 @@ impl Document {
         let known: Vec<String> = self.parts.iter().map(|table| table.name.clone()).collect();
         let original = self.copied(name).map(|table| table.name.clone());
         let Some(table) = self.parts.iter_mut().find(|table| table.name == name) else {
-            let hint = match (original, nearest(name, known.iter().map(String::as_str))) {
-                (Some(base), _) => format!("`{base}` stands for all of its copies: {base}.{key}={value}"),
-                (None, Some(near)) => format!("did you mean `{near}`?"),
-                (None, None) => format!("the parts are: {}", known.join(", ")),
+            let hint = match original {
+                Some(base) => format!("`{base}` stands for all of its copies: {base}.{key}={value}"),
+                None => meant(name, known.iter().map(String::as_str), || {
+                    format!("the parts are: {}", known.join(", "))
+                }),
             };
             return Err(FileError::one(at, format!("there is no part or workload `{name}`"), Some(hint)));
         };
@@ -300,24 +284,27 @@ fn value_of_text(text: &str, at: &At) -> Value {
     }
 }
 
-fn keys(lines: &Lines, table: &DeTable<'_>) -> Vec<DocumentKey> {
-    let mut keys: Vec<DocumentKey> =
-        table.iter().map(|(key, value)| key_of(lines, key.get_ref(), &key.span(), value)).collect();
+/// The keys of a table in the order of the file.
+fn in_order(table: &DeTable<'_>, place: Places<'_>) -> Vec<DocumentKey> {
+    let mut keys = keys(table, place);
     keys.sort_by(|a, b| a.at.cmp(&b.at));
     keys
 }
 
-fn key_of(lines: &Lines, name: &str, span: &Range<usize>, value: &Spanned<DeValue<'_>>) -> DocumentKey {
-    let place = |span: &Range<usize>| lines.at(span);
+fn keys(table: &DeTable<'_>, place: Places<'_>) -> Vec<DocumentKey> {
+    table.iter().map(|(key, value)| key_of(key, value, place)).collect()
+}
+
+fn key_of(name: &Spanned<DeString<'_>>, value: &Spanned<DeValue<'_>>, place: Places<'_>) -> DocumentKey {
     DocumentKey {
-        name: name.to_owned(),
-        at: lines.at(span),
-        value: convert(value, &place),
-        value_at: lines.at(&value.span()),
+        name: name.get_ref().to_string(),
+        at: place(&name.span()),
+        value: convert(value, place),
+        value_at: place(&value.span()),
     }
 }
 
-fn convert(value: &Spanned<DeValue<'_>>, at: &dyn Fn(&Range<usize>) -> At) -> Value {
+fn convert(value: &Spanned<DeValue<'_>>, place: Places<'_>) -> Value {
     match value.get_ref() {
         DeValue::String(text) => Value::Text(text.to_string()),
         DeValue::Integer(number) => i64::from_str_radix(&number.as_str().replace('_', ""), number.radix())
@@ -332,18 +319,8 @@ fn convert(value: &Spanned<DeValue<'_>>, at: &dyn Fn(&Range<usize>) -> At) -> Va
         DeValue::Boolean(flag) => Value::Flag(*flag),
         DeValue::Datetime(_) => Value::Other,
         DeValue::Array(items) => {
-            Value::List(items.iter().map(|item| (convert(item, at), at(&item.span()))).collect())
+            Value::List(items.iter().map(|item| (convert(item, place), place(&item.span()))).collect())
         }
-        DeValue::Table(table) => Value::Table(
-            table
-                .iter()
-                .map(|(key, value)| DocumentKey {
-                    name: key.get_ref().to_string(),
-                    at: at(&key.span()),
-                    value: convert(value, at),
-                    value_at: at(&value.span()),
-                })
-                .collect(),
-        ),
+        DeValue::Table(table) => Value::Table(keys(table, place)),
     }
 }

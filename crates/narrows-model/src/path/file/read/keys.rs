@@ -4,7 +4,7 @@
 use super::Document;
 use super::document::{DocumentKey, DocumentTable, Value};
 use super::quantity::{Unit, quantity};
-use crate::path::file::{At, Problem, nearest};
+use crate::path::file::{At, Problem, meant};
 use toml::Value as Plain;
 
 /// What stands behind a key.
@@ -229,10 +229,7 @@ pub(super) fn values(table: &DocumentTable, document: &Document, found: &mut Vec
 fn unknown(table: &DocumentTable, key: &DocumentKey) -> Problem {
     let mut known: Vec<&str> = keys_of(&table.kind).map(|(name, _)| name).collect();
     known.sort_unstable();
-    let hint = match nearest(&key.name, known.iter().copied()) {
-        Some(near) => format!("did you mean `{near}`?"),
-        None => format!("its keys are: {}", known.join(", ")),
-    };
+    let hint = meant(&key.name, known.iter().copied(), || format!("its keys are: {}", known.join(", ")));
     Problem::new(&key.at, format!("unknown key `{}` in {}", key.name, table.title()), hint)
 }
 
@@ -254,13 +251,10 @@ fn refer(
             None => {
                 let fits = document.parts.iter().filter(|table| has(kinds, &table.kind));
                 let names: Vec<&str> = fits.map(|table| table.name.as_str()).collect();
-                let hint = match nearest(name, names.iter().copied()) {
-                    Some(near) => format!("did you mean `{near}`?"),
-                    None if names.is_empty() => {
-                        format!("add a [{}.{name}]", kinds.split(' ').next().unwrap_or(kinds))
-                    }
-                    None => format!("it could be one of: {}", names.join(", ")),
-                };
+                let hint = meant(name, names.iter().copied(), || match names.is_empty() {
+                    true => format!("add a [{}.{name}]", kinds.split(' ').next().unwrap_or(kinds)),
+                    false => format!("it could be one of: {}", names.join(", ")),
+                });
                 found.push(Problem::new(at, format!("{by} names `{name}`, and there is no such part"), hint));
             }
             Some(table) if !has(kinds, &table.kind) => {
@@ -281,11 +275,8 @@ impl Says {
             (Text | Name(_), Value::Text(text)) => return Some(text.as_str().into()),
             (Word(words), Value::Text(text)) if has(words, text) => return Some(text.as_str().into()),
             (Word(words), Value::Text(text)) => {
-                let hint = match nearest(text, words.split(' ')) {
-                    Some(near) => format!("did you mean `{near}`?"),
-                    None => format!("it is one of: {}", words.replace(' ', ", ")),
-                };
-                (format!("`{name}` cannot be `{text}`"), hint)
+                let known = || format!("it is one of: {}", words.replace(' ', ", "));
+                (format!("`{name}` cannot be `{text}`"), meant(text, words.split(' '), known))
             }
             (Text | Name(_) | Word(_), _) => (is_a(), format!("write it as a text: {name} = \"…\"")),
             (Texts | Names(_), Value::Text(text)) => return Some(vec![text.as_str()].into()),

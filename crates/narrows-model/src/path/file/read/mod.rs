@@ -12,7 +12,7 @@ mod quantity;
 mod tests;
 
 pub use document::{Document, MOST_BYTES};
-pub(super) use document::{DocumentTable, Value};
+pub(super) use document::{DocumentKey, DocumentTable, Value};
 pub(super) use keys::{Says, keys_of};
 pub(super) use quantity::Unit;
 
@@ -50,11 +50,9 @@ impl Document {
         let published =
             self.published.iter().filter_map(|table| parts::published(table, self, &mut found)).collect();
         self.check_cycles(&parts, &mut found);
-        if !found.is_empty() {
-            return Err(in_order(found));
-        }
-        let (parts, groups) =
-            copies::expand(parts).map_err(|(name, message)| self.at_part(&name, message))?;
+        told(found)?;
+        let (parts, groups) = copies::expand(parts)
+            .map_err(|(name, message)| FileError::one(self.place(&name), message, None))?;
         let mut system = System { name, source, parts, workloads, published, ..System::default() };
         for workload in &mut system.workloads {
             if let Some([one]) = groups.get(&workload.target).map(Vec::as_slice) {
@@ -117,7 +115,7 @@ impl Document {
             let mut pending = needs.get(&part.name).cloned().unwrap_or_default();
             while let Some(next) = pending.pop() {
                 if *next == part.name && !reported.contains(next) {
-                    let at = self.table(part.name.as_str()).map(|table| table.at.clone()).unwrap_or_default();
+                    let at = self.place(&part.name);
                     let hint = "follow what it is in or on: the way leads back to it";
                     found.push(Problem::new(&at, format!("`{next}` lies on itself"), hint));
                     reported.extend(seen.iter().copied());
@@ -138,18 +136,15 @@ impl Document {
             let Some(table) = self.table(workload.name.as_str()) else { continue };
             let at = table.key("target").map_or(&table.at, |key| &key.value_at);
             if let Some(copies) = groups.get(&workload.target).filter(|copies| copies.len() > 1) {
+                let message = format!("`{}` is {} parts", workload.target, copies.len());
                 let hint =
                     format!("name one (`{}`), or put them together in a [raid] or [volume]", copies[0]);
-                problems.push(Problem::new(
-                    at,
-                    format!("`{}` is {} parts", workload.target, copies.len()),
-                    hint,
-                ));
+                problems.push(Problem::new(at, message, hint));
             } else if let Err(error) = build::path(system, &workload.target, 1) {
                 problems.push(Problem { at: at.clone(), message: error.to_string(), hint: None });
             }
         }
-        if problems.is_empty() { Ok(()) } else { Err(in_order(problems)) }
+        told(problems)
     }
 
     /// The table of a part or workload, or of the part that it is a copy of.
@@ -162,15 +157,15 @@ impl Document {
         let mut problems = Vec::new();
         for part in &system.parts {
             let Some((message, hint)) = parts::wrong(&part.kind) else { continue };
-            let at = self.table(part.name.as_str()).map(|table| table.at.clone()).unwrap_or_default();
-            problems.push(Problem::new(&at, format!("`{}`: {message}", part.name), hint));
+            let message = format!("`{}`: {message}", part.name);
+            problems.push(Problem::new(&self.place(&part.name), message, hint));
         }
-        if problems.is_empty() { Ok(()) } else { Err(in_order(problems)) }
+        told(problems)
     }
 
-    fn at_part(&self, name: &Name, message: String) -> FileError {
-        let at = self.table(name.as_str()).map_or_else(At::default, |table| table.at.clone());
-        FileError::one(at, message, None)
+    /// Where a part stands.
+    fn place(&self, name: &Name) -> At {
+        self.table(name.as_str()).map(|table| table.at.clone()).unwrap_or_default()
     }
 }
 
@@ -185,11 +180,11 @@ fn kinds_hint(kind: &str) -> String {
 /// The most problems that are told.
 const MOST_PROBLEMS: usize = 20;
 
-fn in_order(mut problems: Vec<Problem>) -> FileError {
+fn told(mut problems: Vec<Problem>) -> Result<(), FileError> {
     problems.sort_by(|a, b| a.at.cmp(&b.at));
     problems.dedup();
     problems.truncate(MOST_PROBLEMS);
-    FileError { problems }
+    if problems.is_empty() { Ok(()) } else { Err(FileError { problems }) }
 }
 
 /// Reads a description.

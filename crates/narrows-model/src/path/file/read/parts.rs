@@ -9,12 +9,12 @@ use super::keys::{EXAMPLE_OF_RESULT, values};
 use super::quantity::{Unit, parse_quantity};
 use crate::path::file::{
     Device, DeviceKind, Filesystem, Host, Name, Part, PartKind, Problem, Published, PublishedValue, RaidKind,
-    Workload, ZfsLevel, build,
+    SplitMode, Workload, ZfsLevel, build,
 };
-use crate::path::{HopKind, RaidLevel};
+use crate::path::{RaidLevel, of_word};
 use narrows_base::catalog::{Board, catalog};
 use narrows_base::fact::Source;
-use narrows_base::units::{Bytes, BytesPerSec, Iops, Lanes, Nanos};
+use narrows_base::units::{Bytes, BytesPerSec, Iops, Nanos, human};
 
 /// Reads a part, and how many of it there are. A part that names no host is on the only one there is.
 pub(super) fn part(
@@ -88,6 +88,13 @@ impl CheckedTable<'_> {
     fn wrong(&mut self, key: &str, message: impl Into<String>, hint: impl Into<String>) {
         self.found.push(self.table.wrong(key, message, hint));
     }
+
+    /// Tells of a name that the catalogue has no such thing of; `found` is what it has.
+    fn unlisted<T>(&mut self, key: &str, what: &str, name: &str, found: Option<T>, hint: impl Into<String>) {
+        if found.is_none() {
+            self.wrong(key, format!("the catalogue knows no {what} `{name}`"), hint);
+        }
+    }
 }
 
 /// Tells what is wrong between the keys of a part, and puts what the catalogue calls things in place of what was typed.
@@ -96,9 +103,9 @@ fn check(kind: &mut PartKind, table: &DocumentTable, found: &mut Vec<Problem>) {
     match kind {
         PartKind::Host(it) => host(it, &mut told),
         PartKind::Chipset(it) => match &it.model {
-            Some(name) if build::find_chipset(name).is_none() => {
+            Some(name) => {
                 let hint = "data/chipsets.toml has them; give generation and width of the uplink instead";
-                told.wrong("model", format!("the catalogue knows no chipset `{name}`"), hint);
+                told.unlisted("model", "chipset", name, build::find_chipset(name), hint);
             }
             None if it.uplink.generation.is_none() || it.uplink.width.is_none() => {
                 let example = "\"Intel X99\", or generation and width of its uplink";
@@ -107,29 +114,23 @@ fn check(kind: &mut PartKind, table: &DocumentTable, found: &mut Vec<Problem>) {
             _ => {}
         },
         PartKind::Adapter(it) => {
-            let unknown = it.model.as_deref().filter(|name| build::find_adapter(name).is_none());
-            if let Some(name) = unknown.filter(|_| it.rate.is_none()) {
+            if let Some(name) = it.model.as_deref().filter(|_| it.rate.is_none()) {
                 let hint = "give its rate; or leave the key out for one that carries all that its link does";
-                told.wrong("model", format!("the catalogue knows no adapter `{name}`"), hint);
+                told.unlisted("model", "adapter", name, build::find_adapter(name), hint);
             }
         }
         PartKind::Slot(it) => {
-            let is_mode = |mode: &str| {
-                let links: Option<Vec<Lanes>> =
-                    mode.strip_prefix('x').and_then(|rest| rest.split('x').map(Lanes::parse).collect());
-                links.is_some_and(|links| links.len() > 1)
-            };
-            for mode in it.bifurcation.iter().flatten().filter(|mode| !is_mode(mode)) {
+            for mode in it.bifurcation.iter().flatten().filter(|mode| SplitMode::parse(mode).is_none()) {
                 let hint =
                     "write the widths in the order of its lanes: bifurcation = [\"x8x8\", \"x4x4x4x4\"]";
                 told.wrong("bifurcation", format!("`{mode}` is no way to split a slot"), hint);
             }
         }
         PartKind::Switch(it) => {
-            if let Some(name) = it.model.as_ref().filter(|name| build::find_switch(name).is_none()) {
+            if let Some(name) = &it.model {
                 let hint =
                     "data/switches.toml has them; give generation and width of its upstream port instead";
-                told.wrong("model", format!("the catalogue knows no switch `{name}`"), hint);
+                told.unlisted("model", "switch", name, build::find_switch(name), hint);
             }
         }
         PartKind::Device(it) => device(it, &mut told),
@@ -156,19 +157,17 @@ fn host(it: &mut Host, told: &mut CheckedTable<'_>) {
     }
     if let Some(typed) = it.board.take() {
         it.board = catalog().board_named(&typed).map(Board::id);
-        if it.board.is_none() {
-            let hint = "`narrows plan --board list` shows the boards; leave the key out for another";
-            told.wrong("board", format!("the catalogue knows no board `{typed}`"), hint);
-        }
+        let hint = "`narrows plan --board list` shows the boards; leave the key out for another";
+        told.unlisted("board", "board", &typed, it.board.as_ref(), hint);
     }
-    if let Some(name) = it.processor.as_ref().filter(|name| build::processor_entry(name).is_none()) {
+    if let Some(name) = &it.processor {
         let hint =
             "data/processors.toml has the platforms; give interconnect_links and interconnect_rate instead";
-        told.wrong("processor", format!("the catalogue knows no processor `{name}`"), hint);
+        told.unlisted("processor", "processor", name, it.platform(), hint);
     }
-    if let Some(name) = it.cpu.as_ref().filter(|name| catalog().core_by_words(name).is_none()) {
+    if let Some(name) = &it.cpu {
         let hint = "data/cores.toml has the words for cores; leave the key out for others, and give core_iops, decrypt and encrypt";
-        told.wrong("cpu", format!("the catalogue knows no cores of `{name}`"), hint);
+        told.unlisted("cpu", "cores of", name, it.core(), hint);
     }
 }
 
@@ -177,10 +176,10 @@ fn device(it: &mut Device, told: &mut CheckedTable<'_>) {
         let hint = "cache_size and steady_write go together";
         told.wrong(key, "half of the write cache is given", hint);
     }
-    if let Some(class) = it.class.as_ref().filter(|class| catalog().medium_class(class).is_none()) {
+    if let Some(class) = &it.class {
         let known: Vec<&str> = catalog().classes.iter().map(|class| class.name.as_str()).collect();
         let hint = format!("the classes are: {}", known.join(", "));
-        told.wrong("class", format!("the catalogue knows no class of drives `{class}`"), hint);
+        told.unlisted("class", "class of drives", class, catalog().medium_class(class), hint);
     }
     let is_listed = |model: &String| catalog().medium(model).is_some();
     // A model as the kernel names it; a name of the catalogue (`SN770`) becomes that.
@@ -228,8 +227,8 @@ pub(super) fn wrong(kind: &PartKind) -> Option<(String, String)> {
         return Some((format!("`{name}` is a member twice"), "name each member once".to_owned()));
     }
     if members.len() < least {
-        let noun = if members.len() == 1 { "member" } else { "members" };
-        let message = format!("it has {} {noun}, and its level needs {least}", members.len());
+        let there = human::counted(members.len(), "member");
+        let message = format!("it has {there}, and its level needs {least}");
         return Some((message, "add members, or say another level".to_owned()));
     }
     None
@@ -295,7 +294,7 @@ pub(super) fn published(
     });
     let mut limited_by = Vec::new();
     for word in texts("limited_by") {
-        match HopKind::from_word(word) {
+        match of_word(word) {
             Some(kind) => limited_by.push(kind),
             None => found.push(table.wrong(
                 "limited_by",

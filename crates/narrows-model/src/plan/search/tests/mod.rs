@@ -11,22 +11,10 @@ use narrows_base::units::{BytesPerSec, GtPerSec, Lanes};
 use proptest::prelude::*;
 
 fn slot(name: usize, lanes: u8, generation: u8, attachment: Attachment) -> Slot {
-    Slot {
-        name: format!("S{name}"),
-        form: SlotForm::Card,
-        longest: None,
-        connector: Lanes::new(if lanes < 4 { 16 } else { lanes.max(8) }),
-        lanes: Lanes::new(lanes),
-        speed: GtPerSec::from_pcie_generation(generation).expect("a generation"),
-        attachment,
-        splitting: Splitting::Never,
-        narrowed: Vec::new(),
-        setting: None,
-        connectors_off: Vec::new(),
-        dead: None,
-        occupant: None,
-        shares: None,
-    }
+    let connector = Lanes::new(if lanes < 4 { 16 } else { lanes.max(8) });
+    let speed = GtPerSec::from_pcie_generation(generation).expect("a generation");
+    let link = (connector, Lanes::new(lanes), speed);
+    Slot { splitting: Splitting::Never, ..Slot::new(format!("S{name}"), SlotForm::Card, link, attachment) }
 }
 
 fn site(slots: Vec<Slot>, sockets: u8) -> Site {
@@ -37,15 +25,11 @@ fn site(slots: Vec<Slot>, sockets: u8) -> Site {
     Site {
         name: "a board".to_owned(),
         source: "made up".to_owned(),
-        processor: None,
-        processor_model: None,
         sockets,
         slots,
         chipset: shared("uplink", 3.5),
         interconnect: if sockets > 1 { shared("UPI", 20.0) } else { None },
-        sata: crate::plan::site::Ports::default(),
-        gaps: Vec::new(),
-        notes: Vec::new(),
+        ..Site::default()
     }
 }
 

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::path::file::parse;
+use crate::plan::site::Splitting;
 use narrows_base::units::BytesPerSec;
 
 fn site(text: &str) -> Site {
@@ -54,7 +55,7 @@ fn drives_behind_a_switch_are_what_its_slot_holds() {
     let [slot] = found.slots.as_slice() else { panic!("one slot") };
     assert_eq!(slot.splitting, Splitting::Never);
     let drives = slot.occupant.as_ref().expect("drives");
-    assert_eq!((drives.count, drives.behind_switch, drives.lanes), (4, true, Some(Lanes::new(2))));
+    assert_eq!((drives.count, drives.lanes), (4, Some(Lanes::new(2))));
     // By the uplink of the card, not by its ports.
     assert_eq!(drives.trained, Some(Lanes::new(8)));
 }
