@@ -157,7 +157,7 @@ pub(super) fn workshop<'a>(
     {
         workshop.leave()?;
         workshop.journal.remove()?;
-        return Err(error.into());
+        return Err(error);
     }
     Ok(workshop)
 }
@@ -187,7 +187,7 @@ pub(super) fn slices(
         }
         workshop.make_slice(index, proven, extent, before)?;
     }
-    Ok(workshop.begin_watch(stop.clone())?)
+    workshop.begin_watch(stop.clone())
 }
 
 /// Refuses what `--copy` and the aim `copy` cannot mean.

@@ -7,7 +7,7 @@ use super::copying::Copying;
 use super::{Trials, reach};
 use crate::lab::journal::{Journal, Line};
 use crate::lab::{
-    self, Basis, BuildError, Cell, CipherRate, Encryption, FileSystem, Mapping, Measured, On, Outcome, Step,
+    self, Basis, Cell, CipherRate, Encryption, FileSystem, Mapping, Measured, On, Outcome, Step,
     Workshop, Written,
 };
 use crate::scene::Scene;
@@ -133,18 +133,14 @@ impl<T: Teller> Lab<'_, T> {
         if self.trials.is_over() && outcome.failed.is_some() {
             return Err(self.why_over());
         }
-        self.record(&Line::Outcome(Box::new(outcome.clone())))
-    }
-
-    pub(super) fn record(&mut self, line: &Line) -> Result<(), Failure> {
-        Ok(self.workshop.journal.append(line).map_err(BuildError::from)?)
+        self.workshop.record(&Line::Outcome(Box::new(outcome.clone())))
     }
 
     fn build(&mut self, outcome: &mut Outcome) -> Result<(), Failure> {
         let cell = outcome.cell;
         let devices = self.workshop.head.devices.len();
         let steps = lab::recipe(cell, devices, self.workshop.means()).map_err(Failure::new)?;
-        self.record(&Line::Cell(cell))?;
+        self.workshop.record(&Line::Cell(cell))?;
         for step in steps {
             self.trials.go_on()?;
             self.workshop.take(step)?;
@@ -232,7 +228,7 @@ impl<T: Teller> Lab<'_, T> {
         self.workshop.undo()?;
         let mut basis = basis?;
         basis.mappings = self.mappings()?;
-        self.record(&Line::Basis(Box::new(basis.clone())))?;
+        self.workshop.record(&Line::Basis(Box::new(basis.clone())))?;
         Ok(basis)
     }
 
@@ -293,7 +289,7 @@ impl<T: Teller> Lab<'_, T> {
         &mut self,
         encryption: Encryption,
         scene: &Scene,
-    ) -> Result<Result<Vec<Measured>, Failure>, BuildError> {
+    ) -> Result<Result<Vec<Measured>, Failure>, Failure> {
         for step in over_nothing(encryption, reach(&self.trials.tests)) {
             self.workshop.take(step)?;
         }
