@@ -11,7 +11,7 @@ mod tests;
 mod timing;
 mod watch;
 
-pub use evidence::{Command, Evidence, Price, Witness};
+pub use evidence::{Command, Evidence, Witness};
 pub use several::{Several, Together, at_once};
 #[cfg(test)]
 pub(crate) use timing::UNTIL_KNOWN;
