@@ -69,7 +69,7 @@ impl<T: Teller> Trials<T> {
         let probes = if wish.encrypts { probes(&tests) } else { Vec::new() };
         let loads = targets.loads(&tests, &probes);
         let fill = Bytes::new(size.get().saturating_mul((targets.devices + targets.cells) as u64));
-        let writes = Writes::plan((wish.max_writes, life), None, fill, &loads, None, &timing)?;
+        let writes = Writes::plan((wish.max_writes, life), fill, &loads, &timing)?;
         writes.budget().announce(fill + copies).map_err(|over| {
             Failure::new(over.to_string()).hint("allow more with --max-writes, or copy less")
         })?;
