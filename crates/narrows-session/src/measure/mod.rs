@@ -125,8 +125,9 @@ impl<'a, W: Witness, E: Engine> Session<'a, W, E> {
         self.processors.online
     }
 
-    /// The engine's terms for a load. Streams are carried by as many workers as there are processors.
-    pub fn terms(&self, load: &LoadSpec, timing: &Timing) -> (Workload, RunOptions) {
+    /// A run of a load, in the terms of the engine. Streams are carried by as many workers as there are processors. What it may
+    /// write is not said.
+    pub fn asked(&self, load: &LoadSpec, timing: &Timing) -> Asked {
         let (workers, streams, depth) = match load.parallel {
             Parallel::Threads(count) => (count, 1, load.queue_depth),
             Parallel::Streams(count) => {
@@ -139,23 +140,16 @@ impl<'a, W: Witness, E: Engine> Session<'a, W, E> {
             ..Workload::read(load.pattern, load.block_size, depth, timing.longest().into())
         };
         let options = RunOptions {
-            engine: if load.buffered { EngineChoice::Psync } else { EngineChoice::Auto },
-            streams,
-            ..self.options(workers, timing)
-        };
-        (workload, options)
-    }
-
-    /// How the engine works here, with so many worker threads.
-    pub fn options(&self, workers: u32, timing: &Timing) -> RunOptions {
-        RunOptions {
             warm_up: Nanos::from(timing.warm_up),
             cpus: self.processors.tied_to.clone(),
+            engine: if load.buffered { EngineChoice::Psync } else { EngineChoice::Auto },
             seed: seed(),
             workers,
+            streams,
             measure_nop: Evidence::Nop.is_taken_by(self.command) && self.nop.get().is_none(),
             ..RunOptions::default()
-        }
+        };
+        Asked { workload, options, timing: *timing, budget: None, is_short: false }
     }
 
     /// Runs a load on all targets at the same time, and takes the evidence of this command.

@@ -210,8 +210,7 @@ fn session<'a>(command: Command, machine: &'a Machine, stop: &Arc<AtomicBool>) -
 
 fn asked(session: &Session<'_, Machine, Made>, timing: Timing) -> Asked {
     let load = LoadSpec::reading(Pattern::Random, Bytes::from_kib(4), 8);
-    let (workload, options) = session.terms(&load, &timing);
-    Asked { workload, options, timing, budget: None, is_short: false }
+    session.asked(&load, &timing)
 }
 
 fn exactly(time: Duration) -> Timing {
@@ -397,7 +396,7 @@ fn streams_are_carried_by_as_many_workers_as_there_are_processors() {
     let session = session(Command::Tests, &machine, &stop);
     let load = LoadSpec::reading(Pattern::Sequential, Bytes::from_mib(1), 2)
         .on(narrows_load::preset::Parallel::Streams(10));
-    let (workload, options) = session.terms(&load, &exactly(TIME));
+    let Asked { workload, options, .. } = session.asked(&load, &exactly(TIME));
     assert_eq!((options.workers, options.streams), (4, 10));
     assert_eq!(workload.queue_depth, 6, "three streams of depth 2 on the busiest of four workers");
     assert_eq!(options.cpus, [2, 3]);
@@ -417,10 +416,8 @@ fn a_recorded_machine_bears_witness_of_its_links_and_arrays() {
     let drives = vec!["nvme0n1".to_owned()];
     let (processors, stop) = (Processors::default(), Arc::default());
     let session = Session::begin(Command::Check, (&root, made), (processors, drives), stop, Duration::ZERO);
-    let timing = exactly(TIME);
-    let (workload, options) =
-        session.terms(&LoadSpec::reading(Pattern::Random, Bytes::from_kib(4), 1), &timing);
-    let asked = Asked { workload, options, timing, budget: None, is_short: false };
+    let load = LoadSpec::reading(Pattern::Random, Bytes::from_kib(4), 1);
+    let asked = session.asked(&load, &exactly(TIME));
     let seen = session.run(&asked, &[&Target::Moves(MB)], &()).expect("it runs");
     let link = LinkState { speed: Some(GtPerSec::GEN2), width: Some(Lanes::new(1)) };
     assert_eq!(seen.activity.links.values().collect::<Vec<_>>(), [&link]);
