@@ -42,7 +42,7 @@ use narrows_machine::root::Root;
 use narrows_model::ceiling::Direction;
 use narrows_model::path::{self, HopSpec};
 use narrows_verdict::Run;
-use watch::{Watch, Watched};
+use watch::Watch;
 
 /// The samples of a test that may write so little that it is over before there are enough of 100 ms.
 const FINE: Nanos = Nanos::from_millis(10);
@@ -163,26 +163,8 @@ impl<'a, W: Witness, E: Engine> Session<'a, W, E> {
         follower: &impl Follower,
     ) -> Result<Seen, LoadError> {
         let controls: Vec<Control> = targets.iter().map(|_| self.control(asked.budget.as_ref())).collect();
-        let before = self.witness.condition(&self.drives);
-        let (measured, watched) = self.on_each(asked, targets, &controls, follower);
-        let after = self.witness.condition(&self.drives);
-        let mut measurements = measured.into_iter().collect::<Result<Vec<_>, _>>()?;
-        for one in &mut measurements {
-            // Once is enough: the processor does not change from run to run.
-            self.nop.set(one.checks.nop_ns_per_io.or(self.nop.get()));
-            one.checks.nop_ns_per_io = self.nop.get();
-        }
-        let activity = Activity { before, after, ..watched.activity };
-        Ok(Seen { measurements, activity, outlook: watched.outlook, is_known: watched.is_known })
-    }
-
-    fn on_each(
-        &self,
-        asked: &Asked,
-        targets: &[&E::Target],
-        controls: &[Control],
-        follower: &impl Follower,
-    ) -> (Vec<Result<Measurement, LoadError>>, Watched) {
+        let options: Vec<RunOptions> =
+            (0..targets.len()).map(|place| beside(&asked.options, place)).collect();
         let watch = Watch {
             witness: self.witness,
             idle: &self.idle,
@@ -191,10 +173,9 @@ impl<'a, W: Witness, E: Engine> Session<'a, W, E> {
             threads_between: Evidence::ThreadsBetween.is_taken_by(self.command),
         };
         let engine = &self.engine;
-        let options: Vec<RunOptions> =
-            (0..targets.len()).map(|place| beside(&asked.options, place)).collect();
-        thread::scope(|scope| {
-            let each = targets.iter().zip(controls).zip(&options);
+        let before = self.witness.condition(&self.drives);
+        let (measured, mut seen) = thread::scope(|scope| {
+            let each = targets.iter().zip(&controls).zip(&options);
             let runs: Vec<_> = each
                 .map(|((target, control), options)| {
                     scope.spawn(move || {
@@ -203,10 +184,18 @@ impl<'a, W: Witness, E: Engine> Session<'a, W, E> {
                     })
                 })
                 .collect();
-            let watched = watch.follow(controls, follower);
+            let seen = watch.follow(&controls, follower);
             let joined = runs.into_iter().map(|run| run.join().unwrap_or_else(|_| Err(panicked())));
-            (joined.collect(), watched)
-        })
+            (joined.collect::<Vec<_>>(), seen)
+        });
+        (seen.activity.before, seen.activity.after) = (before, self.witness.condition(&self.drives));
+        seen.measurements = measured.into_iter().collect::<Result<_, _>>()?;
+        for one in &mut seen.measurements {
+            // Once is enough: the processor does not change from run to run.
+            self.nop.set(one.checks.nop_ns_per_io.or(self.nop.get()));
+            one.checks.nop_ns_per_io = self.nop.get();
+        }
+        Ok(seen)
     }
 
     /// Runs a load for a moment, of which nothing is reported and no evidence is taken.
