@@ -18,7 +18,6 @@ pub(crate) use timing::UNTIL_KNOWN;
 pub use timing::{MOST_ROUNDS, Timing, WINDOW, is_steady, rounds};
 
 use std::cell::Cell;
-use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -26,7 +25,6 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use narrows_base::units::{Bytes, BytesPerSec, Nanos};
 use narrows_load::control::{Control, Phase};
-use narrows_load::copy::{self, CopyControl, CopyError, CopyOptions, CopyResult};
 use narrows_load::error::LoadError;
 use narrows_load::guard::Budget;
 use narrows_load::measurement::{Measurement, Workload};
@@ -391,41 +389,4 @@ pub fn nop_ceiling() -> Result<NopResult, LoadError> {
 /// The bytes that so many cores copy from memory to memory in a second; `None` where no thread could be started.
 pub fn memory_copy(cores: u32) -> Option<BytesPerSec> {
     overhead::memory_copy(cores, COPY_TIME)
-}
-
-/// How often it is looked at, once it has run for a second; more often before that.
-const LOOK: Duration = Duration::from_millis(50);
-
-/// What came of a copy.
-#[derive(Debug)]
-pub struct Copied {
-    /// What was copied, and where the time went.
-    pub result: CopyResult,
-    /// What was counted from before the first to after the last byte: [`Counters`](Evidence::Counters) only.
-    pub activity: Activity,
-}
-
-/// Copies `source` to `destination` in a thread of its own, while `look` is called every now and then with the time so far.
-///
-/// # Errors
-/// Nothing can be copied.
-pub fn copy<W: Witness>(
-    witness: &W,
-    (source, destination): (&Path, &Path),
-    options: &CopyOptions,
-    control: &CopyControl,
-    look: &mut dyn FnMut(Duration),
-) -> Result<Copied, CopyError> {
-    let before = witness.counters();
-    let result = thread::scope(|scope| {
-        let copying = scope.spawn(|| copy::copy(source, destination, options, control));
-        let begin = Instant::now();
-        while !control.is_done() && !copying.is_finished() {
-            thread::sleep(LOOK.min(Duration::from_millis(5) + begin.elapsed() / 20));
-            look(begin.elapsed());
-        }
-        let panicked = |_| Err(CopyError::Worker("it panicked; this is a bug in narrows".to_owned()));
-        copying.join().unwrap_or_else(panicked)
-    })?;
-    Ok(Copied { result, activity: Activity::between(&before, &witness.counters()) })
 }

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use std::{fs, thread};
 
 use super::*;
+use crate::copying::shown;
 use narrows_base::units::{Bytes, BytesPerSec, GtPerSec, Lanes, Nanos};
 use narrows_load::control::{Control, Phase};
 use narrows_load::copy::{CopyControl, CopyError, CopyOptions};
@@ -432,9 +433,7 @@ fn a_copy_takes_what_is_counted_before_and_after_it_and_nothing_else() {
     fs::write(&source, [7; 100_000]).expect("there is room");
     let machine = Machine(Told::default());
     let (options, control) = (CopyOptions::default(), CopyControl::with_stop(Arc::default()));
-    let mut looks = 0;
-    let look = &mut |_| looks += 1;
-    let copied = copy(&machine, (&source, &destination), &options, &control, look).expect("it copies");
+    let copied = shown(&machine, (&source, &destination), &options, &control, || ()).expect("it copies");
     assert!(copied.result.is_whole());
     assert_eq!(fs::read(&destination).expect("it is there"), [7; 100_000]);
     let asked: Vec<Evidence> = machine.0.story().asked.iter().map(|(evidence, _)| *evidence).collect();
@@ -447,7 +446,7 @@ fn a_copy_of_nothing_says_why() {
     let machine = Machine(Told::default());
     let ends = (&*dir.path().join("none"), &*dir.path().join("to"));
     let control = CopyControl::with_stop(Arc::default());
-    let refused = copy(&machine, ends, &CopyOptions::default(), &control, &mut |_| {});
+    let refused = shown(&machine, ends, &CopyOptions::default(), &control, || ());
     assert!(matches!(refused, Err(CopyError::Io { .. })));
 }
 
