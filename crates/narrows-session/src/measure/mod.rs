@@ -13,8 +13,6 @@ mod watch;
 
 pub use evidence::{Command, Evidence, Witness};
 pub use several::{Several, Together, at_once};
-#[cfg(test)]
-pub(crate) use timing::UNTIL_KNOWN;
 pub use timing::{MOST_ROUNDS, Timing, WINDOW, is_steady, rounds};
 
 use std::cell::Cell;

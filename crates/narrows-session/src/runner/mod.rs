@@ -358,7 +358,7 @@ pub fn of_error<'e>(error: &'e LoadError, root: &Root, path: &Path) -> (RunFailu
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::measure::UNTIL_KNOWN;
+    use crate::testing::UNTIL_KNOWN;
     use crate::writes::Wanted;
     use narrows_base::units::BytesPerSec;
     use narrows_load::measurement::Pattern;

@@ -431,7 +431,7 @@ pub fn slice(filled: Bytes, copied: Bytes) -> Bytes {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::measure::UNTIL_KNOWN;
+    use crate::testing::UNTIL_KNOWN;
     use narrows_load::preset;
 
     fn wish(presets: &str) -> Wish {

@@ -385,7 +385,7 @@ impl Writes {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::measure::UNTIL_KNOWN;
+    use crate::testing::UNTIL_KNOWN;
     use narrows_load::measurement::Pattern;
 
     const TIMING: Timing = Timing { warm_up: Duration::from_millis(200), ..UNTIL_KNOWN };

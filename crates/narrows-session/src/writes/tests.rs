@@ -1,6 +1,6 @@
 use super::ahead::HELD_WITHIN;
 use super::*;
-use crate::measure::UNTIL_KNOWN;
+use crate::testing::UNTIL_KNOWN;
 use narrows_load::measurement::Pattern;
 
 const TIMING: Timing =
