@@ -381,7 +381,7 @@ impl Undoer<'_> {
             held.slice.sync().map_err(|error| LoadError::io("sync", node(&disk).as_ref(), error))?;
             let (place, keeper) = (held.place.clone(), held.keeper.clone());
             let behind = check_behind(keeper.as_ref());
-            if let Err(why) = behind.and_then(|()| self.settled(record, &place, false)) {
+            if let Err(why) = behind.and_then(|()| self.settled(record, &place)) {
                 return Err(UndoError::Others(disk, why));
             }
         }
@@ -415,16 +415,11 @@ impl Undoer<'_> {
     }
 
     /// Whether all in a slice is the lab's, once slice and device have counted the same.
-    pub(super) fn settled(
-        &self,
-        record: &SliceRecord,
-        place: &SlicePlace,
-        is_damaged: bool,
-    ) -> Result<Since, Doubt> {
+    pub(super) fn settled(&self, record: &SliceRecord, place: &SlicePlace) -> Result<Since, Doubt> {
         let begin = Instant::now();
         loop {
             let now = sight::moment(self.root, place);
-            match doubt(record, now.as_ref(), self.is_same_boot, is_damaged) {
+            match doubt(record, now.as_ref(), self.is_same_boot, self.scope.is_damaged) {
                 Err(Doubt::Hidden(_)) if begin.elapsed() < SETTLED => thread::sleep(BETWEEN),
                 judged => return judged,
             }
@@ -439,7 +434,7 @@ impl Undoer<'_> {
         let claim = held.claim()?;
         let synced = held.slice.sync();
         synced.map_err(|error| LoadError::io("write what is still kept of", claim.path(), error))?;
-        let judged = self.settled(record, &place, scope.is_damaged);
+        let judged = self.settled(record, &place);
         let Some(held) = self.slices.of(record.index) else { return Ok(Restored::default()) };
         let (ours, why) = match judged {
             Ok(since) if since.ours.written > 0 => {
