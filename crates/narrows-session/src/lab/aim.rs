@@ -271,10 +271,14 @@ fn score(outcome: &Outcome, devices: usize, aim: Aim, tests: &[(String, LoadSpec
     if aim == Aim::Copy {
         return outcome.copied().map(|copied| Score::within(copied.bytes_per_second.get(), UNKNOWN));
     }
+    over_tests(aim, tests, |name| outcome.measured.iter().find(|one| one.test == name).map(interval))
+}
+
+/// The mean of the rates of all tests that count for an aim; `None` where one has no rate, or none counts.
+fn over_tests(aim: Aim, tests: &[(String, LoadSpec)], rate: impl Fn(&str) -> Option<Score>) -> Option<Score> {
     let wanted = tests.iter().filter(|(_, load)| counts(aim, load));
-    let find = |name: &str| outcome.measured.iter().find(|one| one.test == name);
-    let rates: Option<Vec<&Measured>> = wanted.map(|(name, _)| find(name)).collect();
-    rates.filter(|rates| !rates.is_empty()).map(|rates| mean(rates.into_iter().map(interval)))
+    let rates: Option<Vec<Score>> = wanted.map(|(name, _)| rate(name)).collect();
+    rates.filter(|rates| !rates.is_empty()).map(|rates| mean(&rates))
 }
 
 /// A rate with its interval.
@@ -287,14 +291,13 @@ pub fn interval(measured: &Measured) -> Score {
 }
 
 /// The geometric mean, and its interval when the rates are independent; a single rate keeps its own.
-fn mean(rates: impl Iterator<Item = Score>) -> Score {
+fn mean(rates: &[Score]) -> Score {
     const LEAST: f64 = 1.0;
-    let rates: Vec<Score> = rates.collect();
-    if let [only] = rates.as_slice() {
+    if let [only] = rates {
         return *only;
     }
     let (mut sum, mut squares) = (0.0, 0.0);
-    for rate in &rates {
+    for rate in rates {
         let [value, low, high] = [rate.value, rate.low, rate.high].map(|rate| rate.max(LEAST).ln());
         sum += value;
         squares += ((high - low) / 2.0).powi(2);
@@ -309,11 +312,9 @@ fn predicted(outcome: &Outcome, devices: usize, aim: Aim, tests: &[(String, Load
     if let Some(exact) = property(outcome.cell.layout, devices, aim) {
         return Some(exact);
     }
-    let wanted = tests.iter().filter(|(_, load)| counts(aim, load));
     let find = |name: &str| outcome.predicted.iter().find(|one| one.test == name)?.bytes_per_second;
-    let rates: Option<Vec<BytesPerSec>> = wanted.map(|(name, _)| find(name)).collect();
-    let rates = rates.filter(|rates| !rates.is_empty())?;
-    Some(mean(rates.into_iter().map(|rate| Score::within(rate.get(), 0.0))).value)
+    let mean = over_tests(aim, tests, |name| find(name).map(|rate| Score::within(rate.get(), 0.0)));
+    mean.map(|mean| mean.value)
 }
 
 /// What a layout has whatever the drives do: capacity, and how little it writes on each drive.
