@@ -110,8 +110,6 @@ pub trait Teller {
     /// The test that runs has another name from now on.
     fn name(&self, _name: &str) {}
 
-    /// What is done before the test goes on.
-    fn remark(&self, _text: &str) {}
 
     /// How far the phase is, and what there is to say.
     fn say(&self, _elapsed: Duration, _text: &str) {}
