@@ -46,8 +46,9 @@ type Earlier = Option<BTreeMap<String, Host>>;
 /// number of captures hardly matters for memory.
 ///
 /// # Errors
-/// [`Failure`] when a directory or the earlier run cannot be read, or the output cannot be written.
+/// [`Failure`] when a rule is asked, a directory or the earlier run cannot be read, or the output cannot be written.
 pub(super) fn run(args: &AnswerArgs, captures: &[PathBuf]) -> Result<u8, Failure> {
+    args.rules.refuse("many machines")?;
     let shown = &args.output.shown;
     let captures = entries::find(captures)?;
     if captures.is_empty() {
