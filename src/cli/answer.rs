@@ -140,7 +140,7 @@ fn one(args: &AnswerArgs, files: &[PathBuf], typed: &[String]) -> Result<u8, Fai
         return show(args, &[report]);
     }
     let seen = if args.reply { Seen::to_quote() } else { Seen::default() };
-    let facts = facts::open_with(files, stdin, seen)?;
+    let facts = facts::open(files, stdin, seen)?;
     if !files.is_empty() && facts.has_nothing() {
         return described_or_place(args, files, typed, &facts);
     }
@@ -214,7 +214,7 @@ fn here(files: &[PathBuf], facts: Facts) -> Result<Facts, Failure> {
     if facts.has_machine && !files.is_empty() {
         return Err(Failure::new("the files tell of a machine already").hint("leave out --machine"));
     }
-    let live = facts::open(&[], io::empty())?;
+    let live = facts::open(&[], io::empty(), Seen::default())?;
     Ok(Facts { root: live.root, machine: live.machine, ..facts })
 }
 

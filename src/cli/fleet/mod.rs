@@ -18,7 +18,7 @@ use clap::Args;
 use super::answer::AnswerArgs;
 use super::{Failure, facts, output, status};
 use entries::Capture;
-use narrows_report::fleet::table::Layout;
+use narrows_report::fleet::table::{self, Layout};
 use narrows_report::fleet::{Entry, build};
 use narrows_verdict::cohort::{Change, Host, Tally, changes_since};
 use sink::{Form, Sink};
@@ -88,7 +88,8 @@ pub(super) fn run(args: &AnswerArgs, captures: &[PathBuf]) -> Result<u8, Failure
     let summary = tally.summary();
     let kept = sink.finish(tally.groups(), tally.outliers(), summary).map_err(|error| unwritable(&error))?;
     if let Some(records) = kept {
-        output::fleet(shown, &records)?;
+        // What its hosts are called stays: that is what it is about.
+        output::page(shown, || vec![table::document(&records)])?;
     }
     if summary.unreadable > 0 {
         let (unreadable, hosts) = (summary.unreadable, summary.hosts);

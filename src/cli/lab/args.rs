@@ -155,11 +155,6 @@ const LAYOUTS: [Layout; 7] = {
 };
 
 impl LabArgs {
-    /// The stated aims; none without `--aim`.
-    pub(super) fn aims(&self) -> Vec<Aim> {
-        self.aim.clone().unwrap_or_default()
-    }
-
     /// What is asked of the tests.
     pub(super) fn wish(&self) -> Wish {
         Wish {

@@ -195,7 +195,7 @@ pub(super) fn slices(
 /// # Errors
 /// No cell has a file system, or nothing is copied that could be aimed at.
 pub(super) fn refuse_copy(args: &LabArgs, cells: &[Cell]) -> Result<(), Failure> {
-    if args.copy.is_none() && args.aims().contains(&Aim::Copy) {
+    if args.copy.is_none() && args.aim.iter().flatten().any(|aim| *aim == Aim::Copy) {
         return Err(Failure::new("the aim copy needs files to copy").hint("name them with --copy SRC"));
     }
     if args.copy.is_some() && cells.iter().all(|cell| cell.file_system == FileSystem::None) {

@@ -221,7 +221,8 @@ fn show(results: &Results, args: &LabArgs, is_whole: bool) -> Result<(), Failure
     shown.shown.html = shown.shown.html.filter(|_| is_whole);
     let basis = results.basis.clone().unwrap_or_default();
     let facts = basis.devices.iter().map(|name| facts(name, args.scratch.is_some()));
-    let mut report = build(&basis, &results.outcomes, &args.aims(), &facts.collect::<Vec<_>>());
+    let aims = args.aim.as_deref().unwrap_or_default();
+    let mut report = build(&basis, &results.outcomes, aims, &facts.collect::<Vec<_>>());
     // Cells that a lab did not come to have no outcome.
     report.complete &= is_whole;
     output::report(&report, &shown, document)
