@@ -220,11 +220,10 @@ fn rates(leg: &mut DrivesLeg, whole: &Run, files: &Files) {
     };
     for host in point.counted() {
         let target = whole.clients.get(host.client).and_then(|server| server.target.as_ref());
-        match target.is_some_and(|target| target.is_direct) {
-            true => {
-                leg.rates.push(DrivesRate { server: host.client, bytes_per_second: host.read.rate });
-            }
-            false => lose(host.client, "it was read through the page cache, not from the drives"),
+        if target.is_some_and(|target| target.is_direct) {
+            leg.rates.push(DrivesRate { server: host.client, bytes_per_second: host.read.rate });
+        } else {
+            lose(host.client, "it was read through the page cache, not from the drives");
         }
     }
     for host in record.hosts.iter().filter(|host| !point.counted().any(|one| one.client == host.client)) {
