@@ -1,6 +1,5 @@
 //! What `narrows measure --as quick` and `full` run on one path: a few loads that only read, one after another.
 
-use std::ops::ControlFlow;
 use std::path::Path as FilePath;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -8,7 +7,7 @@ use std::time::{Duration, Instant};
 use crate::measure::{Engine, Session, Timing, Witness};
 use crate::place::Place;
 use crate::writes::{Wanted, Writes};
-use crate::{Failure, Moving, Teller};
+use crate::{Failure, Moving, Teller, go_on_unless};
 use narrows_base::units::{Bytes, human};
 use narrows_load::LoadError;
 use narrows_load::measurement::Pattern;
@@ -139,7 +138,7 @@ impl Plan {
         let begin = Instant::now();
         place.open_or_make(size, &options, &mut |written, _| {
             teller.update(begin.elapsed(), written.per(begin.elapsed()));
-            if stop.load(Ordering::Relaxed) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+            go_on_unless(stop.load(Ordering::Relaxed))
         })
     }
 

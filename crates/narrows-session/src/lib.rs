@@ -21,6 +21,7 @@ pub mod trials;
 mod trust;
 pub mod writes;
 
+use std::ops::ControlFlow;
 use std::time::Duration;
 
 use measure::{Follower, Look};
@@ -82,6 +83,11 @@ impl From<LoadError> for Failure {
     fn from(error: LoadError) -> Self {
         Self::from(&error)
     }
+}
+
+/// Goes on with what is done, unless somebody wants it to stop.
+pub const fn go_on_unless(is_stopped: bool) -> ControlFlow<()> {
+    if is_stopped { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
 }
 
 /// What is known of a test that runs.

@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 use crate::measure::{Asked, Command, Seen, Session, Timing, WINDOW, at_once, is_steady, rounds};
 use crate::scene::Scene;
 use crate::writes::{Allowance, Writes};
-use crate::{Moving, Teller};
+use crate::{Moving, Teller, go_on_unless};
 use narrows_base::units::{Bytes, BytesPerSec};
 use narrows_load::LoadError;
 use narrows_load::failure;
@@ -105,7 +105,7 @@ impl<'a, T: Teller> Runner<'a, T> {
         if let Some(writes) = &self.writes {
             writes.meter(self.root, None);
         }
-        if self.is_stopped() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        go_on_unless(self.is_stopped())
     }
 
     /// Runs a load. `label` names it beside the bar when it runs in rounds.

@@ -1,6 +1,5 @@
 //! What predictions of a lab stand on, and its cells: built one after another, measured, copied to and undone.
 
-use std::ops::ControlFlow;
 use std::path::Path;
 
 use super::copying::Copying;
@@ -11,7 +10,7 @@ use crate::lab::{
     Workshop, Written,
 };
 use crate::scene::Scene;
-use crate::{Failure, Teller};
+use crate::{Failure, Teller, go_on_unless};
 use narrows_base::units::{Bytes, human};
 use narrows_load::guard::EDGE;
 use narrows_load::target::Target;
@@ -162,7 +161,7 @@ impl<T: Teller> Lab<'_, T> {
         let follow = &mut |action: &str, done: Option<f64>| {
             let far = done.map_or_else(String::new, |done| format!(", {} done", human::percent(done)));
             (self.trials.teller)().name(&format!("waiting for the array: {action}{far}"));
-            if self.trials.is_stopped() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+            go_on_unless(self.trials.is_stopped())
         };
         let is_settled = self.workshop.settle(self.waits, follow);
         self.trials.go_on()?;
