@@ -1,6 +1,5 @@
 //! What can be typed after `narrows lab`.
 
-use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -8,6 +7,7 @@ use clap::Args;
 
 use crate::cli::output::OutputArgs;
 use crate::cli::values::{duration, precision, preset_names, size};
+use narrows_base::lists::distinct;
 use narrows_base::units::Bytes;
 use narrows_load::preset::{self, StopRule};
 use narrows_session::lab::aim::{Aim, AimError};
@@ -183,9 +183,7 @@ impl LabArgs {
                 cells.extend(kinds.map(|file_system| Cell { layout, encryption, file_system }));
             }
         }
-        let mut known = BTreeSet::new();
-        cells.retain(|cell| known.insert((cell.layout, cell.encryption, cell.file_system)));
-        cells
+        distinct(cells)
     }
 }
 

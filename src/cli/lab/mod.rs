@@ -161,14 +161,10 @@ fn announce(args: &LabArgs, head: &Head, cells: &[Cell], bench: &Trials<Progress
         format!("{} ({}, {})", device.name, device.identity, human::bytes(Bytes::new(device.bytes)))
     };
     let place = match &args.scratch {
-        Some(dir) => {
-            let files = if args.files.count == 1 { "scratch file" } else { "scratch files" };
-            format!("{} {files} in {}", args.files.count, dir.display())
-        }
+        Some(dir) => format!("{} in {}", human::counted(args.files.count, "scratch file"), dir.display()),
         None => head.devices.iter().map(name).collect::<Vec<_>>().join(", "),
     };
-    let layouts = if cells.len() == 1 { "layout" } else { "layouts" };
-    output::note(&format!("{} {layouts} on {place}:", cells.len()));
+    output::note(&format!("{} on {place}:", human::counted(cells.len(), "layout")));
     let shown: Vec<String> = cells.iter().map(Cell::to_string).collect();
     output::note(&format!("  {}", shown.join("; ")));
     output::note(&bench.writes.announcement("each device and each layout in turn"));

@@ -16,10 +16,12 @@ use serde::{Deserialize, Serialize};
 
 use super::outcome::{Measured, Outcome};
 use super::recipe::{Cell, Encryption, FileSystem, Layout};
+use narrows_base::lists::{grouped, some_of};
 use narrows_base::units::{BytesPerSec, human};
 use narrows_load::measurement::Pattern;
 use narrows_load::preset::LoadSpec;
 use narrows_model::plan::layout::{Array, spread};
+use narrows_verdict::capitalised;
 
 /// How well a rate is known that has no interval: runs too short for one differ by about that.
 pub const UNKNOWN: f64 = 0.1;
@@ -220,13 +222,9 @@ const fn has_score(aim: Aim) -> bool {
 
 /// The tests that an outcome must have for a rate to be compared: every one that any outcome has.
 pub(super) fn tests_of(outcomes: &[Outcome]) -> Vec<(String, LoadSpec)> {
-    let mut tests: Vec<(String, LoadSpec)> = Vec::new();
-    for measured in outcomes.iter().flat_map(|outcome| &outcome.measured) {
-        if !tests.iter().any(|(name, _)| *name == measured.test) {
-            tests.push((measured.test.clone(), measured.load.clone()));
-        }
-    }
-    tests
+    let all = outcomes.iter().flat_map(|outcome| &outcome.measured);
+    let by_name = grouped(all.map(|measured| (measured.test.clone(), measured.load.clone())));
+    by_name.into_iter().filter_map(|(name, loads)| Some((name, loads.into_iter().next()?))).collect()
 }
 
 fn why_unfit(
@@ -457,12 +455,7 @@ fn reason(ranked: &[Placed<'_>], best: Option<&Placed<'_>>, aims: &[Aim], scored
     if !best.place.trusted {
         text.push_str(" Not all of its measurements are to be believed.");
     }
-    capital(&text)
-}
-
-fn capital(text: &str) -> String {
-    let mut letters = text.chars();
-    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
+    capitalised(&text)
 }
 
 const fn is_one_drive(layout: Layout) -> bool {
@@ -505,12 +498,9 @@ fn because(outcome: &Outcome, aim: Aim) -> Option<String> {
 fn equals(ranked: &[Placed<'_>], best: &Placed<'_>, said: &[usize]) -> String {
     let places = ranked.iter().map(|one| &one.place);
     let equal = places.filter(|place| place.rank == best.place.rank && !said.contains(&place.outcome));
-    let mut names: Vec<&str> = equal.map(|place| place.cell.as_str()).collect();
+    let names: Vec<&str> = equal.map(|place| place.cell.as_str()).collect();
     if names.is_empty() {
         return String::new();
     }
-    let more = names.len().saturating_sub(NAMED);
-    names.truncate(NAMED);
-    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-    format!(" Equally good within what was measured: {}{more}.", names.join(", "))
+    format!(" Equally good within what was measured: {}.", some_of(&names, NAMED, ", "))
 }

@@ -11,6 +11,7 @@ use crate::lab::{
 };
 use crate::scene::Scene;
 use crate::{Failure, Teller, go_on_unless};
+use narrows_base::lists::distinct;
 use narrows_base::units::{Bytes, human};
 use narrows_load::guard::EDGE;
 use narrows_load::target::Target;
@@ -197,16 +198,10 @@ fn written(before: &Sample, after: &Sample, disks: &[String]) -> Vec<Written> {
 
 /// The encryptions that are measured above a target that takes no time, and that target itself, where some are asked for.
 pub fn encryptions(asked: &[Encryption]) -> Vec<Encryption> {
-    if !asked.iter().any(|encryption| *encryption != Encryption::Plain) {
+    if asked.iter().all(|encryption| *encryption == Encryption::Plain) {
         return Vec::new();
     }
-    let mut all = vec![Encryption::Plain];
-    for encryption in asked {
-        if !all.contains(encryption) {
-            all.push(*encryption);
-        }
-    }
-    all
+    distinct(std::iter::once(Encryption::Plain).chain(asked.iter().copied()))
 }
 
 /// The steps by which an encryption comes to stand above a target that takes no time, on which `reach` can be used.
