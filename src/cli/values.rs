@@ -32,6 +32,11 @@ pub(super) fn or<T: Clone>(typed: &[T], usual: &[T]) -> Vec<T> {
     if typed.is_empty() { usual.to_vec() } else { typed.to_vec() }
 }
 
+/// All with all: each of the one with each of the other, in their order.
+pub(super) fn each_with_each<A: Clone, B: Clone>(one: &[A], other: &[B]) -> Vec<(A, B)> {
+    one.iter().flat_map(|a| other.iter().map(move |b| (a.clone(), b.clone()))).collect()
+}
+
 /// Reads `4s`, `500ms`, `2m`, `1h`, or seconds alone.
 pub(super) fn duration(text: &str) -> Result<Duration, String> {
     let seconds = measured(text).and_then(|(number, unit)| {
