@@ -116,7 +116,6 @@ pub trait Teller {
     /// The test that runs has another name from now on.
     fn name(&self, _name: &str) {}
 
-
     /// How far the phase is, and what there is to say.
     fn say(&self, _elapsed: Duration, _text: &str) {}
 

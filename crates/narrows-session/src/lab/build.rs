@@ -47,9 +47,10 @@ fn no_slice(disk: &str, below: Failure) -> Failure {
         "the kernel makes no partitions on {disk}, and a linear mapping of it, in place of one, was not \
          made: {below}"
     ));
-    match below.hints.is_empty() {
-        true => failure.hint("load the device mapper (`modprobe dm_mod`), or name a disk that takes partitions"),
-        false => failure.hints(below.hints),
+    if below.hints.is_empty() {
+        failure.hint("load the device mapper (`modprobe dm_mod`), or name a disk that takes partitions")
+    } else {
+        failure.hints(below.hints)
     }
 }
 
