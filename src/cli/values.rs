@@ -113,9 +113,8 @@ pub(super) fn latency(text: &str) -> Result<Duration, String> {
 
 /// Reads `100000`, `100k`, `1.2M`.
 pub(super) fn count(text: &str) -> Result<f64, String> {
-    let count = measured(text).and_then(|(number, unit)| {
-        Some(number * factor(unit, &[("", 1.0), ("k|K", 1e3), ("m|M", 1e6)])?)
-    });
+    let count = measured(text)
+        .and_then(|(number, unit)| Some(number * factor(unit, &[("", 1.0), ("k|K", 1e3), ("m|M", 1e6)])?));
     count.ok_or_else(|| format!("`{text}` is not a number such as 5000, 100k or 1.2M"))
 }
 

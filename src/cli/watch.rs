@@ -104,7 +104,10 @@ fn export(file: &Path, what: &[PathBuf]) -> Result<u8, Failure> {
     let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let families = prometheus::of_check(&facts.machine, &report, since_1970.as_secs() as f64);
     let text = prometheus::render(&families);
-    if file.as_os_str() == "-" { output::data(&text)? } else { files::replace(file, &text)? }
+    match file.as_os_str() == "-" {
+        true => output::data(&text)?,
+        false => files::replace(file, &text)?,
+    }
     Ok(if unseen.is_empty() { NOTHING_FOUND } else { FAILED })
 }
 

@@ -6,8 +6,8 @@ use super::copying::Copying;
 use super::{Trials, reach};
 use crate::lab::journal::{Journal, Line};
 use crate::lab::{
-    self, Basis, Cell, CipherRate, Encryption, FileSystem, Mapping, Measured, On, Outcome, Step,
-    Workshop, Written,
+    self, Basis, Cell, CipherRate, Encryption, FileSystem, Mapping, Measured, On, Outcome, Step, Workshop,
+    Written,
 };
 use crate::scene::Scene;
 use crate::{Failure, Teller, go_on_unless};
