@@ -11,7 +11,7 @@ use super::output::OutputArgs;
 use super::predict::{self, PredictArgs};
 use super::require::RequireArgs;
 use super::values::stated;
-use super::{FAILED, Failure, NOTHING_FOUND, facts, fleet, output, status, target};
+use super::{Failure, NOTHING_FOUND, facts, fleet, output, status, target};
 use narrows_answer::{Answered, Facts, Question, Seen};
 use narrows_report::require::Known;
 use narrows_report::text::reply::{self, Form};
@@ -100,7 +100,6 @@ impl AnswerArgs {
 /// [`Failure`] when the target does not exist, cannot be measured as asked, or what was given cannot be read.
 pub(super) fn run(args: &AnswerArgs) -> Result<u8, Failure> {
     if args.fleet.fleet {
-        args.rules.refuse("many machines")?;
         let captures: Vec<PathBuf> = args.what.iter().map(PathBuf::from).collect();
         return fleet::run(args, &captures);
     }
@@ -108,9 +107,7 @@ pub(super) fn run(args: &AnswerArgs) -> Result<u8, Failure> {
         return one(args, &[], &args.what);
     }
     match door::sort(&args.what) {
-        Asked::Fleet(captures) => {
-            args.rules.refuse("many machines").and_then(|()| fleet::run(args, &captures))
-        }
+        Asked::Fleet(captures) => fleet::run(args, &captures),
         Asked::Saved(files) => show(args, &door::saved(&files)?),
         Asked::One { files, targets } => one(args, &files, &targets),
     }
@@ -143,7 +140,7 @@ fn one(args: &AnswerArgs, files: &[PathBuf], typed: &[String]) -> Result<u8, Fai
         return show(args, &[report]);
     }
     let seen = if args.reply { Seen::to_quote() } else { Seen::default() };
-    let facts = facts::open_with(files, stdin, seen)?;
+    let facts = facts::open(files, stdin, seen)?;
     if !files.is_empty() && facts.has_nothing() {
         return described_or_place(args, files, typed, &facts);
     }
@@ -183,8 +180,7 @@ fn one(args: &AnswerArgs, files: &[PathBuf], typed: &[String]) -> Result<u8, Fai
         None => print(args, &report)?,
     }
     // A part of the path is no answer to what limits it.
-    let came = status(unseen.is_empty(), has_findings);
-    Ok(if came == FAILED { came } else { args.rules.status(came, || Known::of(&report)) })
+    Ok(args.rules.status(status(unseen.is_empty(), has_findings), || Known::of(&report)))
 }
 
 /// Answers for files in which neither a machine nor a result was recognised: descriptions of systems, or places of this machine.
@@ -221,7 +217,7 @@ fn here(files: &[PathBuf], facts: Facts) -> Result<Facts, Failure> {
     if facts.has_machine && !files.is_empty() {
         return Err(Failure::new("the files tell of a machine already").hint("leave out --machine"));
     }
-    let live = facts::open(&[], io::empty())?;
+    let live = facts::open(&[], io::empty(), Seen::default())?;
     Ok(Facts { root: live.root, machine: live.machine, ..facts })
 }
 

@@ -8,7 +8,7 @@ use clap::Args;
 use super::files::LARGEST;
 use super::output::OutputArgs;
 use super::{FAILED, FINDINGS, Failure, NOTHING_FOUND, facts, output};
-use narrows_answer::{is_apart, machine_input};
+use narrows_answer::{Seen, is_apart, machine_input};
 use narrows_paste::capture::foreign::{self, Bounded, Refusal};
 use narrows_report::text;
 use narrows_verdict::compare::{Input, Verdict};
@@ -80,6 +80,6 @@ fn read(path: &Path) -> Result<Input, Failure> {
             (path, String::new(), cannot(&error).hint(hint))
         }
     };
-    let facts = facts::open(&[from.to_owned()], text.as_bytes()).ok();
+    let facts = facts::open(&[from.to_owned()], text.as_bytes(), Seen::default()).ok();
     facts.and_then(|facts| machine_input(&name, &text, &facts)).ok_or(refusal)
 }

@@ -15,8 +15,8 @@ use narrows_machine::activity::Activity;
 use narrows_machine::root::Root;
 use narrows_runs::copy::{self as report, DeviceView, Moved};
 use narrows_runs::progress::Progress;
-use narrows_session::measure::Copied;
-use narrows_session::{copying, scene};
+use narrows_session::copying::{self, Copied};
+use narrows_session::scene;
 
 /// What `copy` is asked.
 #[derive(Debug, Clone, PartialEq, Eq, Args)]

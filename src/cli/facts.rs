@@ -16,23 +16,16 @@ use narrows_paste::{not_read, results};
 use narrows_report::text::reply;
 
 /// The machine we run on, or the one that `from` holds: a record, texts, or both; `-` is `stdin`. In a text nothing may be
-/// recognised.
+/// recognised. `seen` sees each text.
 ///
 /// # Errors
 /// [`Failure`] when something of `from` cannot be opened or used.
-pub(super) fn open(from: &[PathBuf], stdin: impl Read) -> Result<Facts, Failure> {
-    open_with(from, stdin, Seen::default())
-}
-
-/// The same, by who sees each text.
-///
-/// # Errors
-/// As [`open`].
-pub(super) fn open_with(from: &[PathBuf], stdin: impl Read, seen: Seen) -> Result<Facts, Failure> {
-    match from {
-        [] => Ok(Facts::of_root(Root::live())),
-        _ => gathered(from, stdin, seen),
+pub(super) fn open(from: &[PathBuf], stdin: impl Read, mut seen: Seen) -> Result<Facts, Failure> {
+    if from.is_empty() {
+        return Ok(Facts::of_root(Root::live()));
     }
+    let gathered = capture::gather_with(from, stdin, &mut seen).map_err(|error| refused(&error))?;
+    Ok(Facts::of(gathered, seen))
 }
 
 /// The same for what is to be a machine.
@@ -40,8 +33,7 @@ pub(super) fn open_with(from: &[PathBuf], stdin: impl Read, seen: Seen) -> Resul
 /// # Errors
 /// As [`open`], and when nothing is recognised.
 pub(super) fn machine(from: &[PathBuf]) -> Result<Facts, Failure> {
-    let facts = open(from, io::stdin().lock())?;
-    if facts.has_nothing() { Err(nothing(from)) } else { Ok(facts) }
+    recognised(from, open(from, io::stdin().lock(), Seen::default())?)
 }
 
 /// The same, and no device of the machine we run on is woken for it: what only the hardware could tell of one that sleeps is
@@ -59,14 +51,11 @@ pub(super) fn open_gently(from: &[PathBuf]) -> Result<Facts, Failure> {
 /// As [`open`].
 pub(super) fn machine_of(capture: &PathBuf) -> Result<Facts, Failure> {
     let from = std::slice::from_ref(capture);
-    let facts = gathered(from, io::empty(), Seen::of_machines())?;
-    if facts.has_nothing() { Err(nothing(from)) } else { Ok(facts) }
+    recognised(from, open(from, io::empty(), Seen::of_machines())?)
 }
 
-/// What `from` holds; `-` is `stdin`.
-fn gathered(from: &[PathBuf], stdin: impl Read, mut seen: Seen) -> Result<Facts, Failure> {
-    let gathered = capture::gather_with(from, stdin, &mut seen).map_err(|error| refused(&error))?;
-    Ok(Facts::of(gathered, seen))
+fn recognised(from: &[PathBuf], facts: Facts) -> Result<Facts, Failure> {
+    if facts.has_nothing() { Err(nothing(from)) } else { Ok(facts) }
 }
 
 /// The descriptions of systems that files in which nothing else was recognised are, if all are.

@@ -4,7 +4,7 @@ use clap::Args;
 use clap::builder::TypedValueParser;
 
 use super::Failure;
-use super::values::{or, reads, size, word};
+use super::values::{each_with_each, or, reads, size, word};
 use narrows_base::units::Bytes;
 use narrows_load::measurement::Pattern;
 use narrows_load::preset::{LoadSpec, Parallel};
@@ -51,18 +51,13 @@ impl Grid {
         order: Pattern,
     ) -> Vec<LoadSpec> {
         let order = self.order.unwrap_or(order);
-        let mut loads = Vec::new();
-        for reads in or(&self.mix, &[100]) {
-            for block in or(&self.block_size, blocks) {
-                for parallel in parallel {
-                    let load = |depth| LoadSpec::reading(order, block, depth).on(*parallel);
-                    loads.extend(
-                        or(&self.depth, depths).into_iter().map(|depth| load(depth).writing(100 - reads)),
-                    );
-                }
-            }
-        }
-        loads
+        let blocks = each_with_each(&or(&self.mix, &[100]), &or(&self.block_size, blocks));
+        let queues = each_with_each(parallel, &or(&self.depth, depths));
+        let all = each_with_each(&blocks, &queues).into_iter();
+        all.map(|((reads, block), (parallel, depth))| {
+            LoadSpec::reading(order, block, depth).on(parallel).writing(100 - reads)
+        })
+        .collect()
     }
 
     /// Refuses more in flight than can be run.

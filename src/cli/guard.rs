@@ -14,8 +14,8 @@ use narrows_load::guard::{Cleaned, Method, Reason, Step, WritableDevice};
 use narrows_machine::root::Root;
 use narrows_runs as runs;
 use narrows_runs::progress::Progress;
-use narrows_session::Teller;
 use narrows_session::guard::{Decision, Guard, NotWritable, is_about_naming};
+use narrows_session::{Teller, go_on_unless};
 
 /// A search that takes no longer is not announced.
 const SHORT: Duration = Duration::from_millis(1500);
@@ -173,10 +173,7 @@ impl<'a> Watching<'a> {
                 self.bytes("clearing what was written", done, of);
             }
         }
-        match self.stop.is_some_and(|stop| stop.load(Ordering::Relaxed)) {
-            true => ControlFlow::Break(()),
-            false => ControlFlow::Continue(()),
-        }
+        go_on_unless(self.stop.is_some_and(|stop| stop.load(Ordering::Relaxed)))
     }
 
     fn bar(&mut self) -> &Progress {

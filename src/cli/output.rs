@@ -19,7 +19,6 @@ use super::colour::{self, Colour, is_coloured};
 use super::files::{refuse_existing, write_new};
 use super::values::word;
 use narrows_report::document::{self, Audience, Document};
-use narrows_report::fleet::{Record, table};
 use narrows_report::sanitize;
 use narrows_report::text::Style;
 
@@ -172,16 +171,11 @@ pub(super) fn documents(
     page(args, || documents(Audience::Public))
 }
 
-/// Writes the page of a fleet. What its hosts are called stays: that is what it is about.
+/// Writes the page that was asked for, if one was.
 ///
 /// # Errors
 /// As for [`report`].
-pub(super) fn fleet(args: &ShownArgs, records: &[Record]) -> Result<(), Failure> {
-    page(args, || vec![table::document(records)])
-}
-
-/// Writes the page that was asked for, if one was.
-fn page(args: &ShownArgs, documents: impl FnOnce() -> Vec<Document>) -> Result<(), Failure> {
+pub(super) fn page(args: &ShownArgs, documents: impl FnOnce() -> Vec<Document>) -> Result<(), Failure> {
     let Some(file) = &args.html else { return Ok(()) };
     let page = document::page(&documents());
     if args.is_page_alone() { data(&page) } else { write_new(file, &page) }

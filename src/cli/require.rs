@@ -4,7 +4,7 @@ use clap::Args;
 use serde_json::Value;
 
 use super::values::{count, latency, rate};
-use super::{FINDINGS, Failure, NOTHING_FOUND, output};
+use super::{FAILED, FINDINGS, Failure, NOTHING_FOUND, output};
 use narrows_base::measurement::PERCENTILES;
 use narrows_model::ceiling::Direction;
 use narrows_report::require::{Asks, Known, Quantity, Rule, Within, judge};
@@ -31,9 +31,10 @@ impl RequireArgs {
         }
     }
 
-    /// The exit status of a run that came to its end, which would be `otherwise` without a rule. Says what came of each.
+    /// The exit status of a run, which would be `otherwise` without a rule: one that did not come to its end failed, whatever is
+    /// asked. Says what came of each.
     pub(super) fn status(&self, otherwise: u8, known: impl FnOnce() -> Known) -> u8 {
-        if self.require.is_empty() {
+        if self.require.is_empty() || otherwise == FAILED {
             return otherwise;
         }
         let verdicts = judge(&self.require, &known());

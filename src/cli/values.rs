@@ -22,21 +22,25 @@ fn measured(text: &str) -> Option<(f64, &str)> {
     Some((number.parse().ok()?, unit.trim()))
 }
 
+/// What a unit stands for, of a list in which bars stand between the names of one.
+fn factor(unit: &str, units: &[(&str, f64)]) -> Option<f64> {
+    units.iter().find(|(names, _)| names.split('|').any(|name| name == unit)).map(|(_, factor)| *factor)
+}
+
 /// What was typed, or else what is usual.
 pub(super) fn or<T: Clone>(typed: &[T], usual: &[T]) -> Vec<T> {
     if typed.is_empty() { usual.to_vec() } else { typed.to_vec() }
 }
 
+/// All with all: each of the one with each of the other, in their order.
+pub(super) fn each_with_each<A: Clone, B: Clone>(one: &[A], other: &[B]) -> Vec<(A, B)> {
+    one.iter().flat_map(|a| other.iter().map(move |b| (a.clone(), b.clone()))).collect()
+}
+
 /// Reads `4s`, `500ms`, `2m`, `1h`, or seconds alone.
 pub(super) fn duration(text: &str) -> Result<Duration, String> {
     let seconds = measured(text).and_then(|(number, unit)| {
-        let factor = match unit {
-            "ms" => 1e-3,
-            "s" | "" => 1.0,
-            "m" | "min" => 60.0,
-            "h" => 3600.0,
-            _ => return None,
-        };
+        let factor = factor(unit, &[("ms", 1e-3), ("s|", 1.0), ("m|min", 60.0), ("h", 3600.0)])?;
         Duration::try_from_secs_f64(number * factor).ok()
     });
     match seconds {
@@ -101,13 +105,7 @@ pub(super) fn rate(text: &str) -> Result<BytesPerSec, String> {
 /// Reads `10ms`, `80us`, `1s`.
 pub(super) fn latency(text: &str) -> Result<Duration, String> {
     let seconds = measured(text).and_then(|(number, unit)| {
-        let factor = match unit {
-            "ns" => 1e-9,
-            "us" | "µs" | "μs" => 1e-6,
-            "ms" => 1e-3,
-            "s" => 1.0,
-            _ => return None,
-        };
+        let factor = factor(unit, &[("ns", 1e-9), ("us|µs|μs", 1e-6), ("ms", 1e-3), ("s", 1.0)])?;
         Duration::try_from_secs_f64(number * factor).ok()
     });
     seconds.ok_or_else(|| format!("`{text}` is not a latency such as 10ms, 80us or 1s"))
@@ -115,15 +113,8 @@ pub(super) fn latency(text: &str) -> Result<Duration, String> {
 
 /// Reads `100000`, `100k`, `1.2M`.
 pub(super) fn count(text: &str) -> Result<f64, String> {
-    let count = measured(text).and_then(|(number, unit)| {
-        let factor = match unit {
-            "" => 1.0,
-            "k" | "K" => 1e3,
-            "m" | "M" => 1e6,
-            _ => return None,
-        };
-        Some(number * factor)
-    });
+    let count = measured(text)
+        .and_then(|(number, unit)| Some(number * factor(unit, &[("", 1.0), ("k|K", 1e3), ("m|M", 1e6)])?));
     count.ok_or_else(|| format!("`{text}` is not a number such as 5000, 100k or 1.2M"))
 }
 

@@ -103,10 +103,6 @@ impl Teller for Progress {
         self.show(String::new());
     }
 
-    fn remark(&self, text: &str) {
-        self.show(inert(text));
-    }
-
     fn say(&self, elapsed: Duration, text: &str) {
         self.show_at(elapsed, inert(text));
     }

@@ -19,7 +19,7 @@ use narrows_load::measurement::Pattern;
 use narrows_load::preset::LoadSpec;
 use narrows_load::scratch::{ScratchFile, ScratchOptions};
 use narrows_machine::root::Root;
-use narrows_session::measure::{Asked, Command, Follower, Kernel, Look, Processors, Session, Timing, seed};
+use narrows_session::measure::{Command, Follower, Kernel, Look, Processors, Session, Timing, seed};
 
 /// The time of each run: longer than what the ladder waits for before it reads threads in between.
 const TIME: Duration = Duration::from_secs(5);
@@ -37,9 +37,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         let on = (Processors { tied_to: Vec::new(), online: 1 }, Vec::new());
         let session = Session::begin(command, (&root, Kernel), on, Arc::default(), Duration::ZERO);
         let timing = Timing::exactly(TIME, Duration::from_millis(200));
-        let (workload, options) =
-            session.terms(&LoadSpec::reading(Pattern::Random, Bytes::from_kib(4), 8), &timing);
-        let asked = Asked { workload, options, timing, budget: None, is_short: false };
+        let asked = session.asked(&LoadSpec::reading(Pattern::Random, Bytes::from_kib(4), 8), &timing);
         let spent = Spent::default();
         let with = || session.run(&asked, &[&target], &spent).map(|mut seen| seen.single().bytes_per_second);
         let without = || session.try_out(&asked, &target).map(|measurement| measurement.bytes_per_second);

@@ -1,17 +1,17 @@
 //! What `narrows measure --as quick` and `full` run on one path: a few loads that only read, one after another.
 
-use std::ops::ControlFlow;
 use std::path::Path as FilePath;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use crate::measure::{Asked, Engine, Session, Timing, Witness};
+use crate::measure::{Engine, Session, Timing, Witness};
 use crate::place::Place;
 use crate::writes::{Wanted, Writes};
-use crate::{Failure, Moving, Teller};
-use narrows_base::units::{Bytes, Nanos, human};
+use crate::{Failure, Moving, Teller, go_on_unless};
+use narrows_base::units::{Bytes, human};
 use narrows_load::LoadError;
-use narrows_load::measurement::{Pattern, Workload};
+use narrows_load::measurement::Pattern;
+use narrows_load::preset::{LoadSpec, Parallel};
 use narrows_load::scratch::{ScratchFile, ScratchOptions};
 use narrows_load::stats;
 use narrows_load::target::Target as Opened;
@@ -43,17 +43,14 @@ pub struct Plan {
 #[derive(Debug, Clone, PartialEq)]
 struct CheckStep {
     name: &'static str,
-    workload: Workload,
-    warm_up: Nanos,
+    load: LoadSpec,
+    timing: Timing,
 }
 
-/// The order of what is read, its size, and how many reads are in flight.
-type Reads = (Pattern, Bytes, u32);
+const SEQUENTIAL: LoadSpec = LoadSpec::reading(Pattern::Sequential, Bytes::from_mib(1), 8);
 
-const SEQUENTIAL: Reads = (Pattern::Sequential, Bytes::from_mib(1), 8);
-
-const fn random(depth: u32) -> Reads {
-    (Pattern::Random, Bytes::from_kib(4), depth)
+const fn random(depth: u32) -> LoadSpec {
+    LoadSpec::reading(Pattern::Random, Bytes::from_kib(4), depth)
 }
 
 /// Why not all of a plan was run; the runs so far are there.
@@ -80,8 +77,8 @@ impl Plan {
             scratch_time: Duration::from_secs(2),
             rounds: 1,
             steps: vec![
-                CheckStep::reading("sequential read", SEQUENTIAL, (500, 3000), duration),
-                CheckStep::reading("random read", random(32), (300, 2000), duration),
+                CheckStep::reading("sequential read", SEQUENTIAL, [500, 3000], duration),
+                CheckStep::reading("random read", random(32), [300, 2000], duration),
             ],
         }
     }
@@ -94,9 +91,9 @@ impl Plan {
             scratch_time: Duration::from_secs(20),
             rounds: MOST_ROUNDS,
             steps: vec![
-                CheckStep::reading("sequential read", SEQUENTIAL, (2000, 10_000), duration),
-                CheckStep::reading("random read", random(32), (1000, 10_000), duration),
-                CheckStep::reading("random read, depth 1", random(1), (500, 5000), duration),
+                CheckStep::reading("sequential read", SEQUENTIAL, [2000, 10_000], duration),
+                CheckStep::reading("random read", random(32), [1000, 10_000], duration),
+                CheckStep::reading("random read, depth 1", random(1), [500, 5000], duration),
             ],
         }
     }
@@ -141,7 +138,7 @@ impl Plan {
         let begin = Instant::now();
         place.open_or_make(size, &options, &mut |written, _| {
             teller.update(begin.elapsed(), written.per(begin.elapsed()));
-            if stop.load(Ordering::Relaxed) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+            go_on_unless(stop.load(Ordering::Relaxed))
         })
     }
 
@@ -160,7 +157,14 @@ impl Plan {
             if session.is_stopped() {
                 return Err(CutShort::Interrupted);
             }
-            let mut once = |workers| step.once(session, target, workers, teller);
+            let mut once = |workers| -> Result<Run, LoadError> {
+                let load = step.load.clone().on(Parallel::Threads(workers));
+                teller.phase(step.name, step.timing.longest());
+                let moving = Moving { teller, before: Duration::ZERO };
+                let mut seen = session.run(&session.asked(&load, &step.timing), &[target], &moving)?;
+                let measurement = seen.single();
+                Ok(session.judged(Direction::Read, measurement, seen.activity))
+            };
             let run = repeat(&mut once, session.online(), self.rounds).map_err(CutShort::Failed)?;
             let cut_short = run.measurement.cut_short.clone();
             runs.push(run);
@@ -177,29 +181,12 @@ impl Plan {
 impl CheckStep {
     fn reading(
         name: &'static str,
-        (pattern, block_size, depth): Reads,
-        (warm_up, millis): (u64, u64),
+        load: LoadSpec,
+        [warm_up, usual]: [u64; 2],
         duration: Option<Duration>,
     ) -> Self {
-        let time = duration.map_or(Nanos::from_millis(millis), Nanos::from);
-        let workload = Workload::read(pattern, block_size, depth, time);
-        Self { name, workload, warm_up: Nanos::from_millis(warm_up) }
-    }
-
-    fn once<W: Witness, E: Engine>(
-        &self,
-        session: &Session<'_, W, E>,
-        target: &E::Target,
-        workers: u32,
-        teller: &impl Teller,
-    ) -> Result<Run, LoadError> {
-        let timing = Timing::exactly(self.workload.duration_ns.duration(), self.warm_up.duration());
-        let options = session.options(workers, &timing);
-        let asked = Asked { workload: self.workload.clone(), options, timing, budget: None, is_short: false };
-        teller.phase(self.name, timing.longest());
-        let mut seen = session.run(&asked, &[target], &Moving { teller, before: Duration::ZERO })?;
-        let measurement = seen.single();
-        Ok(session.judged(Direction::Read, measurement, seen.activity))
+        let time = duration.unwrap_or(Duration::from_millis(usual));
+        Self { name, load, timing: Timing::exactly(time, Duration::from_millis(warm_up)) }
     }
 }
 
@@ -296,8 +283,8 @@ mod tests {
     fn a_time_that_was_asked_for_is_that_of_each_load() {
         let time = Duration::from_secs(7);
         for plan in [Plan::quick(Some(time)), Plan::full(Some(time))] {
-            assert!(plan.steps.iter().all(|step| step.workload.duration_ns.duration() == time), "{plan:?}");
-            assert!(plan.steps.iter().all(|step| step.workload.write_percent == 0), "it only reads");
+            assert!(plan.steps.iter().all(|step| step.timing.longest() == time), "{plan:?}");
+            assert!(plan.steps.iter().all(|step| !step.load.writes()), "it only reads");
         }
     }
 }

@@ -1,12 +1,14 @@
 //! A copy that says how far it is: of `narrows copy`, and of a lab.
 
 use std::path::Path;
-use std::time::Duration;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use crate::Teller;
-use crate::measure::{self, Copied};
+use crate::measure::Witness;
 use narrows_base::units::{Bytes, human};
-use narrows_load::copy::{CopyControl, CopyError, CopyOptions, MOST_MEMORY, Side};
+use narrows_load::copy::{self, CopyControl, CopyError, CopyOptions, CopyResult, MOST_MEMORY, Side};
+use narrows_machine::activity::Activity;
 use narrows_machine::memory;
 use narrows_machine::root::Root;
 
@@ -15,19 +17,31 @@ const SHOW_AFTER: Duration = Duration::from_secs(1);
 /// The part of what this process could still get that the blocks of a copy may take, as a divisor.
 const MEMORY: u64 = 4;
 
-/// Copies while a `teller` hears how far that is.
+/// How often it is looked at, once it has run for a second; more often before that.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// What came of a copy.
+#[derive(Debug)]
+pub struct Copied {
+    /// What was copied, and where the time went.
+    pub result: CopyResult,
+    /// What was counted from before the first to after the last byte, and nothing else of the machine.
+    pub activity: Activity,
+}
+
+/// Copies in a thread of its own, while a `teller` hears how far that is.
 ///
 /// # Errors
 /// Nothing can be copied.
 pub fn shown<T: Teller>(
-    root: &Root,
-    ends: (&Path, &Path),
+    witness: &impl Witness,
+    (source, destination): (&Path, &Path),
     options: &CopyOptions,
     control: &CopyControl,
     teller: fn() -> T,
 ) -> Result<Copied, CopyError> {
     let mut progress = None;
-    let look = &mut |elapsed: Duration| {
+    let mut show = |elapsed: Duration| {
         if elapsed < SHOW_AFTER {
             return;
         }
@@ -39,7 +53,18 @@ pub fn shown<T: Teller>(
         let (done, whole) = control.progress();
         bar.amount(done, whole, &how_far((done, whole), control.files(), elapsed));
     };
-    measure::copy(root, ends, options, control, look)
+    let before = witness.counters();
+    let result = thread::scope(|scope| {
+        let copying = scope.spawn(|| copy::copy(source, destination, options, control));
+        let begin = Instant::now();
+        while !control.is_done() && !copying.is_finished() {
+            thread::sleep(LOOK.min(Duration::from_millis(5) + begin.elapsed() / 20));
+            show(begin.elapsed());
+        }
+        let panicked = |_| Err(CopyError::Worker("it panicked; this is a bug in narrows".to_owned()));
+        copying.join().unwrap_or_else(panicked)
+    })?;
+    Ok(Copied { result, activity: Activity::between(&before, &witness.counters()) })
 }
 
 /// `1.2 GB of 40 GB · 310 MB/s · 17 files · 2 min 5 s left`.

@@ -21,6 +21,7 @@ pub mod trials;
 mod trust;
 pub mod writes;
 
+use std::ops::ControlFlow;
 use std::time::Duration;
 
 use measure::{Follower, Look};
@@ -84,6 +85,11 @@ impl From<LoadError> for Failure {
     }
 }
 
+/// Goes on with what is done, unless somebody wants it to stop.
+pub const fn go_on_unless(is_stopped: bool) -> ControlFlow<()> {
+    if is_stopped { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+}
+
 /// What is known of a test that runs.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Live {
@@ -109,9 +115,6 @@ pub trait Teller {
 
     /// The test that runs has another name from now on.
     fn name(&self, _name: &str) {}
-
-    /// What is done before the test goes on.
-    fn remark(&self, _text: &str) {}
 
     /// How far the phase is, and what there is to say.
     fn say(&self, _elapsed: Duration, _text: &str) {}

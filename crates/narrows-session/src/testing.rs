@@ -2,10 +2,22 @@
 
 use std::fs::Permissions;
 use std::os::unix::fs::PermissionsExt;
+use std::time::Duration;
 
 use crate::lab::slice::{Counters, Moment, SliceKnown};
 use crate::lab::{LabId, Names};
+use crate::measure::Timing;
 use narrows_load::guard::RunSecret;
+use narrows_load::preset::StopRule;
+
+/// Until the rate is known.
+pub(crate) const UNTIL_KNOWN: Timing = Timing {
+    stop: StopRule::Precision,
+    precision: 0.02,
+    max_time: Duration::from_secs(30),
+    fixed: None,
+    warm_up: Duration::ZERO,
+};
 
 /// A lab on two drives.
 pub(crate) fn names() -> Names {

@@ -6,7 +6,8 @@ use std::time::Duration;
 use crate::measure::Timing;
 use crate::scene;
 use narrows_base::units::{Bytes, BytesPerSec, Nanos, human};
-use narrows_load::measurement::{Pattern, Workload};
+use narrows_load::measurement::Pattern;
+use narrows_load::preset::LoadSpec;
 use narrows_machine::Machine;
 use narrows_machine::block::BlockKind;
 use narrows_machine::root::Root;
@@ -18,8 +19,7 @@ use narrows_verdict::Subject;
 
 /// What is read at once, and how many such reads are in flight: 8 MiB, in blocks of which a drive of 2 MB/s reads enough in three
 /// seconds for its rate to be known.
-const BLOCK: Bytes = Bytes::from_kib(256);
-const DEPTH: u32 = 32;
+pub const LOAD: LoadSpec = LoadSpec::reading(Pattern::Sequential, Bytes::from_kib(256), 32);
 
 /// The targets that are measured, and those that are not with the reason.
 #[derive(Debug, Default)]
@@ -103,11 +103,6 @@ impl Plan {
     fn of(millis: [u64; 3], duration: Option<Duration>) -> Self {
         let [idle, warm_up, each] = millis.map(Duration::from_millis);
         Self { idle, timing: Timing::exactly(duration.unwrap_or(each), warm_up) }
-    }
-
-    /// The load.
-    pub fn workload(&self) -> Workload {
-        Workload::read(Pattern::Sequential, BLOCK, DEPTH, self.timing.longest().into())
     }
 
     /// What is run is said, before the first byte is read: each target alone, groups of them, and the first once more; and what
@@ -226,6 +221,6 @@ mod tests {
         let [line, more] = &plan.announcement(&unknown, &groups)[..] else { panic!("two lines") };
         assert!(line.ends_with("not all have a path of known ceiling"), "{line}");
         assert!(more.contains("about 6 more such runs"), "{more}");
-        assert_eq!(plan.workload().duration_ns, Nanos::from_millis(1000));
+        assert_eq!(plan.timing.longest(), Duration::from_secs(1));
     }
 }

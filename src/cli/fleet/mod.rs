@@ -18,7 +18,7 @@ use clap::Args;
 use super::answer::AnswerArgs;
 use super::{Failure, facts, output, status};
 use entries::Capture;
-use narrows_report::fleet::table::Layout;
+use narrows_report::fleet::table::{self, Layout};
 use narrows_report::fleet::{Entry, build};
 use narrows_verdict::cohort::{Change, Host, Tally, changes_since};
 use sink::{Form, Sink};
@@ -46,8 +46,9 @@ type Earlier = Option<BTreeMap<String, Host>>;
 /// number of captures hardly matters for memory.
 ///
 /// # Errors
-/// [`Failure`] when a directory or the earlier run cannot be read, or the output cannot be written.
+/// [`Failure`] when a rule is asked, a directory or the earlier run cannot be read, or the output cannot be written.
 pub(super) fn run(args: &AnswerArgs, captures: &[PathBuf]) -> Result<u8, Failure> {
+    args.rules.refuse("many machines")?;
     let shown = &args.output.shown;
     let captures = entries::find(captures)?;
     if captures.is_empty() {
@@ -87,7 +88,8 @@ pub(super) fn run(args: &AnswerArgs, captures: &[PathBuf]) -> Result<u8, Failure
     let summary = tally.summary();
     let kept = sink.finish(tally.groups(), tally.outliers(), summary).map_err(|error| unwritable(&error))?;
     if let Some(records) = kept {
-        output::fleet(shown, &records)?;
+        // What its hosts are called stays: that is what it is about.
+        output::page(shown, || vec![table::document(&records)])?;
     }
     if summary.unreadable > 0 {
         let (unreadable, hosts) = (summary.unreadable, summary.hosts);

@@ -19,6 +19,7 @@ use super::output::OutputArgs;
 use super::snapshot::COLLECTOR;
 use super::{FAILED, Failure, files, fleet, output, signals, status};
 use args::{CheckHosts, FleetCommand, Push, ReachArgs, ReportArgs};
+use narrows_base::lists::distinct;
 use narrows_load::held::{Aim, Held, Readers};
 use narrows_machine::program;
 use narrows_machine::root::Root;
@@ -42,12 +43,9 @@ pub(super) fn command(command: &FleetCommand) -> Result<u8, Failure> {
 
 /// `narrows fleet check`: captures of every host over ssh, then what `check --fleet` says of captures.
 fn check(args: &CheckHosts) -> Result<u8, Failure> {
-    let mut names = hosts(&args.reach.hosts)?;
-    for server in args.servers.as_deref().map(hosts).transpose()?.unwrap_or_default() {
-        if !names.contains(&server) {
-            names.push(server);
-        }
-    }
+    let clients = hosts(&args.reach.hosts)?;
+    let servers = args.servers.as_deref().map(hosts).transpose()?.unwrap_or_default();
+    let names = distinct(clients.into_iter().chain(servers));
     let out = args.out.as_deref().map(kept::new_directory).transpose()?;
     let (stop, ends_at_once) = signals::stop_and_end_on_signals()?;
     let reach = reach(&args.reach, &stop)?;

@@ -35,7 +35,7 @@ use narrows_session::fleet::script::end_in;
 use narrows_session::fleet::started::now;
 use narrows_session::fleet::{as_bytes, as_lines};
 use narrows_session::place::Place;
-use narrows_session::scene;
+use narrows_session::{go_on_unless, scene};
 use narrows_verdict::fleet::judge::NODE;
 
 /// How often the keeper looks.
@@ -283,10 +283,7 @@ fn hold(typed: &str, size: u64) -> Result<(), Failure> {
     };
     let size = Bytes::new(size);
     let options = ScratchOptions { minimum: size, ..ScratchOptions::default() };
-    let target = place.open_or_make(size, &options, &mut |_, _| match ended.load(Ordering::Relaxed) {
-        true => std::ops::ControlFlow::Break(()),
-        false => std::ops::ControlFlow::Continue(()),
-    });
+    let target = place.open_or_make(size, &options, &mut |_, _| go_on_unless(ended.load(Ordering::Relaxed)));
     let target = target.map_err(|error| Failure::new(error.to_string()))?;
     symlink(target.reopen_path(), TARGET)
         .map_err(|error| Failure::new(format!("cannot make a link in the run's directory: {error}")))?;

@@ -9,7 +9,7 @@ use super::args::{Alone, FleetPreset, RunArgs};
 use super::{below_tmp, hosts, kept, pushed, reach, show};
 use crate::cli::files::{refuse_existing, text};
 use crate::cli::signals::stop_on_signals;
-use crate::cli::values::or;
+use crate::cli::values::{each_with_each, or};
 use crate::cli::{Failure, output};
 use narrows_base::units::{Bytes, Nanos, human};
 use narrows_load::held::Held;
@@ -220,11 +220,10 @@ fn rates(leg: &mut DrivesLeg, whole: &Run, files: &Files) {
     };
     for host in point.counted() {
         let target = whole.clients.get(host.client).and_then(|server| server.target.as_ref());
-        match target.is_some_and(|target| target.is_direct) {
-            true => {
-                leg.rates.push(DrivesRate { server: host.client, bytes_per_second: host.read.rate });
-            }
-            false => lose(host.client, "it was read through the page cache, not from the drives"),
+        if target.is_some_and(|target| target.is_direct) {
+            leg.rates.push(DrivesRate { server: host.client, bytes_per_second: host.read.rate });
+        } else {
+            lose(host.client, "it was read through the page cache, not from the drives");
         }
     }
     for host in record.hosts.iter().filter(|host| !point.counted().any(|one| one.client == host.client)) {
@@ -399,21 +398,11 @@ fn loads(args: &RunArgs) -> Vec<Load> {
         (or(&args.grid.block_size, &sizes), or(&args.grid.threads, &jobs), or(&args.grid.mix, &mixes));
     let depths = or(&args.grid.depth, &[depth]);
     let is_random = args.grid.order.map_or(is_random, |order| order == Pattern::Random);
+    let (time_ns, rate_cap) = (args.duration.into(), args.rate);
+    let (blocks, queues) = (each_with_each(&sizes, &mixes), each_with_each(&jobs, &depths));
     let mut loads = Vec::new();
-    for block_size in sizes {
-        for read_percent in &mixes {
-            for jobs in &jobs {
-                loads.extend(depths.iter().map(|depth| Load {
-                    block_size,
-                    depth: *depth,
-                    jobs: *jobs,
-                    read_percent: *read_percent,
-                    is_random,
-                    time_ns: args.duration.into(),
-                    rate_cap: args.rate,
-                }));
-            }
-        }
+    for ((block_size, read_percent), (jobs, depth)) in each_with_each(&blocks, &queues) {
+        loads.push(Load { block_size, depth, jobs, read_percent, is_random, time_ns, rate_cap });
     }
     loads
 }

@@ -1,13 +1,13 @@
 //! What can be typed after `narrows lab`.
 
-use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
 
 use crate::cli::output::OutputArgs;
-use crate::cli::values::{duration, precision, preset_names, size};
+use crate::cli::values::{duration, each_with_each, precision, preset_names, size};
+use narrows_base::lists::distinct;
 use narrows_base::units::Bytes;
 use narrows_load::preset::{self, StopRule};
 use narrows_session::lab::aim::{Aim, AimError};
@@ -155,11 +155,6 @@ const LAYOUTS: [Layout; 7] = {
 };
 
 impl LabArgs {
-    /// The stated aims; none without `--aim`.
-    pub(super) fn aims(&self) -> Vec<Aim> {
-        self.aim.clone().unwrap_or_default()
-    }
-
     /// What is asked of the tests.
     pub(super) fn wish(&self) -> Wish {
         Wish {
@@ -181,16 +176,9 @@ impl LabArgs {
     pub fn cells(&self, devices: usize) -> Vec<Cell> {
         let fitting = || LAYOUTS.into_iter().filter(|layout| layout.fewest() <= devices).collect();
         let layouts: Vec<Layout> = if self.layout.is_empty() { fitting() } else { self.layout.clone() };
-        let mut cells: Vec<Cell> = Vec::new();
-        for layout in layouts {
-            for encryption in self.encryption.iter().copied() {
-                let kinds = self.file_system.iter().copied();
-                cells.extend(kinds.map(|file_system| Cell { layout, encryption, file_system }));
-            }
-        }
-        let mut known = BTreeSet::new();
-        cells.retain(|cell| known.insert((cell.layout, cell.encryption, cell.file_system)));
-        cells
+        let kinds = each_with_each(&self.encryption, &self.file_system);
+        let cells = each_with_each(&layouts, &kinds).into_iter();
+        distinct(cells.map(|(layout, (encryption, file_system))| Cell { layout, encryption, file_system }))
     }
 }
 

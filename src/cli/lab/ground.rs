@@ -157,7 +157,7 @@ pub(super) fn workshop<'a>(
     {
         workshop.leave()?;
         workshop.journal.remove()?;
-        return Err(error.into());
+        return Err(error);
     }
     Ok(workshop)
 }
@@ -187,7 +187,7 @@ pub(super) fn slices(
         }
         workshop.make_slice(index, proven, extent, before)?;
     }
-    Ok(workshop.begin_watch(stop.clone())?)
+    workshop.begin_watch(stop.clone())
 }
 
 /// Refuses what `--copy` and the aim `copy` cannot mean.
@@ -195,7 +195,7 @@ pub(super) fn slices(
 /// # Errors
 /// No cell has a file system, or nothing is copied that could be aimed at.
 pub(super) fn refuse_copy(args: &LabArgs, cells: &[Cell]) -> Result<(), Failure> {
-    if args.copy.is_none() && args.aims().contains(&Aim::Copy) {
+    if args.copy.is_none() && args.aim.iter().flatten().any(|aim| *aim == Aim::Copy) {
         return Err(Failure::new("the aim copy needs files to copy").hint("name them with --copy SRC"));
     }
     if args.copy.is_some() && cells.iter().all(|cell| cell.file_system == FileSystem::None) {

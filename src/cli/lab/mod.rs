@@ -161,14 +161,10 @@ fn announce(args: &LabArgs, head: &Head, cells: &[Cell], bench: &Trials<Progress
         format!("{} ({}, {})", device.name, device.identity, human::bytes(Bytes::new(device.bytes)))
     };
     let place = match &args.scratch {
-        Some(dir) => {
-            let files = if args.files.count == 1 { "scratch file" } else { "scratch files" };
-            format!("{} {files} in {}", args.files.count, dir.display())
-        }
+        Some(dir) => format!("{} in {}", human::counted(args.files.count, "scratch file"), dir.display()),
         None => head.devices.iter().map(name).collect::<Vec<_>>().join(", "),
     };
-    let layouts = if cells.len() == 1 { "layout" } else { "layouts" };
-    output::note(&format!("{} {layouts} on {place}:", cells.len()));
+    output::note(&format!("{} on {place}:", human::counted(cells.len(), "layout")));
     let shown: Vec<String> = cells.iter().map(Cell::to_string).collect();
     output::note(&format!("  {}", shown.join("; ")));
     output::note(&bench.writes.announcement("each device and each layout in turn"));
@@ -221,7 +217,8 @@ fn show(results: &Results, args: &LabArgs, is_whole: bool) -> Result<(), Failure
     shown.shown.html = shown.shown.html.filter(|_| is_whole);
     let basis = results.basis.clone().unwrap_or_default();
     let facts = basis.devices.iter().map(|name| facts(name, args.scratch.is_some()));
-    let mut report = build(&basis, &results.outcomes, &args.aims(), &facts.collect::<Vec<_>>());
+    let aims = args.aim.as_deref().unwrap_or_default();
+    let mut report = build(&basis, &results.outcomes, aims, &facts.collect::<Vec<_>>());
     // Cells that a lab did not come to have no outcome.
     report.complete &= is_whole;
     output::report(&report, &shown, document)

@@ -10,7 +10,7 @@ use super::{How, MeasureArgs, loads};
 use crate::cli::files::SaveFile;
 use crate::cli::guard::Watching;
 use crate::cli::values::LONGEST;
-use crate::cli::{FAILED, Failure, NOTHING_FOUND, files, output, status};
+use crate::cli::{Failure, NOTHING_FOUND, files, output, status};
 use narrows_base::units::Nanos;
 use narrows_load::LoadError;
 use narrows_load::measurement::RunFailure;
@@ -63,8 +63,7 @@ pub(super) fn run(args: &MeasureArgs) -> Result<u8, Failure> {
     if let Some(why) = trouble {
         return Err(why);
     }
-    let came = status(report.complete, report.has_doubts());
-    Ok(if came == FAILED { came } else { args.rules.status(came, || report.known()) })
+    Ok(args.rules.status(status(report.complete, report.has_doubts()), || report.known()))
 }
 
 /// The file in which results are kept, and what is there already of a run that goes on.

@@ -2,7 +2,7 @@
 
 use super::{How, MeasureArgs};
 use crate::cli::signals::end_on_signals;
-use crate::cli::{FAILED, Failure, facts, output, status, target};
+use crate::cli::{Failure, facts, output, status, target};
 use narrows_load::error::LoadError;
 use narrows_report::require::Known;
 use narrows_report::text;
@@ -31,8 +31,7 @@ pub(super) fn run(args: &MeasureArgs, typed: &str) -> Result<u8, Failure> {
     match cut_short {
         Some(why) => Err(why),
         // A part of the path is no answer to what limits it.
-        None if !unseen.is_empty() => Ok(FAILED),
-        None => Ok(args.rules.status(status(true, has_findings), || Known::of(&report))),
+        None => Ok(args.rules.status(status(unseen.is_empty(), has_findings), || Known::of(&report))),
     }
 }
 

@@ -14,7 +14,7 @@ use narrows_session::measure::{Command, Timing};
 use narrows_session::place::{NoPlace, Place, Use};
 use narrows_session::runner::{self, Filling};
 use narrows_session::scene::Scene;
-use narrows_session::writes::{Account, Before, Wanted, Writes};
+use narrows_session::writes::{Account, Wanted, Writes};
 
 /// A runner that shows how far it is.
 pub(super) type Runner<'a> = runner::Runner<'a, Progress>;
@@ -36,7 +36,8 @@ pub(super) struct Site {
     pub(super) timing: Timing,
     /// How much is filled, and whether that was asked for.
     pub(super) size: (Bytes, bool),
-    before: Option<Before>,
+    /// What an earlier part of the run wrote.
+    before: Option<Account>,
 }
 
 impl Site {
@@ -97,7 +98,7 @@ impl Site {
                 Some(target) => (target.size_bytes, true),
                 None => (args.size.unwrap_or(usual), args.size.is_some()),
             },
-            before: begun.and_then(|begun| begun.writes.as_ref()).map(Account::before),
+            before: begun.and_then(|begun| begun.writes),
         })
     }
 

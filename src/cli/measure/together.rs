@@ -15,10 +15,10 @@ use narrows_model::path::Path;
 use narrows_report::view;
 use narrows_runs::progress::Progress;
 use narrows_runs::together::{LeftOut, SCHEMA, TogetherReport, document, targets as targets_of};
-use narrows_session::measure::{Asked, Command, Kernel, Processors, Session, Several};
+use narrows_session::measure::{Command, Kernel, Processors, Session, Several};
 use narrows_session::place::{Place, Use};
 use narrows_session::scene;
-use narrows_session::together::{Chosen, Plan, drives};
+use narrows_session::together::{Chosen, LOAD, Plan, drives};
 use narrows_session::{Moving, Teller};
 use narrows_verdict::together::groups;
 
@@ -41,9 +41,8 @@ pub(super) fn run(args: &MeasureArgs) -> Result<u8, Failure> {
     let on = (Processors::of_all(&machine, &paths), drives);
     progress.phase("watching the idle machine", plan.idle);
     let session = Session::begin(Command::Check, (&root, Kernel), on, end_on_signals()?, plan.idle);
-    let (workload, options, timing) = (plan.workload(), session.options(1, &plan.timing), plan.timing);
-    let asked = Asked { workload, options, timing, budget: None, is_short: false };
-    let ahead = |members: &[usize]| progress.phase(&phase(&paths, members), timing.longest());
+    let asked = session.asked(&LOAD, &plan.timing);
+    let ahead = |members: &[usize]| progress.phase(&phase(&paths, members), plan.timing.longest());
     let follower = Moving { teller: &progress, before: Duration::ZERO };
     let several =
         Several { session: &session, asked: &asked, targets: &targets, follower: &follower, ahead: &ahead };

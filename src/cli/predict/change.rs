@@ -2,7 +2,7 @@
 
 use super::{PredictArgs, named, wrong};
 use crate::cli::Failure;
-use crate::cli::values::or;
+use crate::cli::values::{each_with_each, or};
 use narrows_base::units::human;
 use narrows_model::path::file::{Document, Name, PartKind, System, Workload};
 
@@ -114,18 +114,12 @@ pub(super) fn workloads(system: &System, args: &PredictArgs) -> Result<Vec<Workl
 
 fn combinations(base: &Workload, args: &PredictArgs) -> Vec<Workload> {
     let grid = &args.grid;
-    let sizes = or(&grid.block_size, &[base.block_size]);
     let mixes: Vec<f64> = grid.mix.iter().map(|reads| f64::from(*reads) / 100.0).collect();
-    let shares = or(&mixes, &[base.read_share]);
+    let blocks = each_with_each(&or(&grid.block_size, &[base.block_size]), &or(&grid.depth, &[base.depth]));
+    let jobs = each_with_each(&or(&grid.threads, &[base.jobs]), &or(&mixes, &[base.read_share]));
     let mut all = Vec::new();
-    for &block_size in &sizes {
-        for &depth in &or(&grid.depth, &[base.depth]) {
-            for &jobs in &or(&grid.threads, &[base.jobs]) {
-                for &read_share in &shares {
-                    all.push(Workload { block_size, depth, jobs, read_share, ..base.clone() });
-                }
-            }
-        }
+    for ((block_size, depth), (jobs, read_share)) in each_with_each(&blocks, &jobs) {
+        all.push(Workload { block_size, depth, jobs, read_share, ..base.clone() });
     }
     if all.len() > 1 {
         for workload in &mut all {

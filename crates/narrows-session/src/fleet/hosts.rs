@@ -237,27 +237,20 @@ pub fn start_name(point: usize) -> String {
 
 /// The lock of a host: one controller at a time, whoever it is. It lies on the host's network, which is what the load of two would
 /// share: a lock on a file of the kernel leaves no file behind, and is gone with whoever holds it.
-#[derive(Debug)]
-pub struct HostLock {
-    _file: File,
+/// It is held as long as the file is open.
+///
+/// # Errors
+/// Another controller has it, or there is no `/proc`.
+pub fn lock_host() -> Result<File, String> {
+    lock("/proc/self/ns/net")
 }
 
-impl HostLock {
-    /// Takes the lock.
-    ///
-    /// # Errors
-    /// Another controller has it, or there is no `/proc`.
-    pub fn take() -> Result<Self, String> {
-        Self::take_at("/proc/self/ns/net")
-    }
-
-    #[expect(clippy::disallowed_methods, reason = "a file of the kernel that is locked and not read")]
-    fn take_at(path: &str) -> Result<Self, String> {
-        let file = File::open(path).map_err(|error| format!("cannot open {path}: {error}"))?;
-        flock(&file, FlockOperation::NonBlockingLockExclusive)
-            .map_err(|_| "another controller runs a load on this host".to_owned())?;
-        Ok(Self { _file: file })
-    }
+#[expect(clippy::disallowed_methods, reason = "a file of the kernel that is locked and not read")]
+fn lock(path: &str) -> Result<File, String> {
+    let file = File::open(path).map_err(|error| format!("cannot open {path}: {error}"))?;
+    flock(&file, FlockOperation::NonBlockingLockExclusive)
+        .map_err(|_| "another controller runs a load on this host".to_owned())?;
+    Ok(file)
 }
 
 /// One question and its answer, in nanoseconds since 1970.
@@ -376,10 +369,10 @@ mod tests {
         // Others on this machine may hold that of the network.
         let file = tempfile::NamedTempFile::new().expect("a file");
         let path = file.path().to_str().expect("is text");
-        let first = HostLock::take_at(path).expect("is free");
-        assert!(HostLock::take_at(path).is_err_and(|why| why.contains("another controller")));
+        let first = lock(path).expect("is free");
+        assert!(lock(path).is_err_and(|why| why.contains("another controller")));
         drop(first);
-        assert!(HostLock::take_at(path).is_ok());
+        assert!(lock(path).is_ok());
     }
 
     #[test]

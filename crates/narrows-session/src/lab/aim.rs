@@ -16,10 +16,12 @@ use serde::{Deserialize, Serialize};
 
 use super::outcome::{Measured, Outcome};
 use super::recipe::{Cell, Encryption, FileSystem, Layout};
+use narrows_base::lists::{grouped, some_of};
 use narrows_base::units::{BytesPerSec, human};
 use narrows_load::measurement::Pattern;
 use narrows_load::preset::LoadSpec;
 use narrows_model::plan::layout::{Array, spread};
+use narrows_verdict::capitalised;
 
 /// How well a rate is known that has no interval: runs too short for one differ by about that.
 pub const UNKNOWN: f64 = 0.1;
@@ -220,13 +222,9 @@ const fn has_score(aim: Aim) -> bool {
 
 /// The tests that an outcome must have for a rate to be compared: every one that any outcome has.
 pub(super) fn tests_of(outcomes: &[Outcome]) -> Vec<(String, LoadSpec)> {
-    let mut tests: Vec<(String, LoadSpec)> = Vec::new();
-    for measured in outcomes.iter().flat_map(|outcome| &outcome.measured) {
-        if !tests.iter().any(|(name, _)| *name == measured.test) {
-            tests.push((measured.test.clone(), measured.load.clone()));
-        }
-    }
-    tests
+    let all = outcomes.iter().flat_map(|outcome| &outcome.measured);
+    let by_name = grouped(all.map(|measured| (measured.test.clone(), measured.load.clone())));
+    by_name.into_iter().filter_map(|(name, loads)| Some((name, loads.into_iter().next()?))).collect()
 }
 
 fn why_unfit(
@@ -271,10 +269,14 @@ fn score(outcome: &Outcome, devices: usize, aim: Aim, tests: &[(String, LoadSpec
     if aim == Aim::Copy {
         return outcome.copied().map(|copied| Score::within(copied.bytes_per_second.get(), UNKNOWN));
     }
+    over_tests(aim, tests, |name| outcome.measured.iter().find(|one| one.test == name).map(interval))
+}
+
+/// The mean of the rates of all tests that count for an aim; `None` where one has no rate, or none counts.
+fn over_tests(aim: Aim, tests: &[(String, LoadSpec)], rate: impl Fn(&str) -> Option<Score>) -> Option<Score> {
     let wanted = tests.iter().filter(|(_, load)| counts(aim, load));
-    let find = |name: &str| outcome.measured.iter().find(|one| one.test == name);
-    let rates: Option<Vec<&Measured>> = wanted.map(|(name, _)| find(name)).collect();
-    rates.filter(|rates| !rates.is_empty()).map(|rates| mean(rates.into_iter().map(interval)))
+    let rates: Option<Vec<Score>> = wanted.map(|(name, _)| rate(name)).collect();
+    rates.filter(|rates| !rates.is_empty()).map(|rates| mean(&rates))
 }
 
 /// A rate with its interval.
@@ -287,14 +289,13 @@ pub fn interval(measured: &Measured) -> Score {
 }
 
 /// The geometric mean, and its interval when the rates are independent; a single rate keeps its own.
-fn mean(rates: impl Iterator<Item = Score>) -> Score {
+fn mean(rates: &[Score]) -> Score {
     const LEAST: f64 = 1.0;
-    let rates: Vec<Score> = rates.collect();
-    if let [only] = rates.as_slice() {
+    if let [only] = rates {
         return *only;
     }
     let (mut sum, mut squares) = (0.0, 0.0);
-    for rate in &rates {
+    for rate in rates {
         let [value, low, high] = [rate.value, rate.low, rate.high].map(|rate| rate.max(LEAST).ln());
         sum += value;
         squares += ((high - low) / 2.0).powi(2);
@@ -309,11 +310,9 @@ fn predicted(outcome: &Outcome, devices: usize, aim: Aim, tests: &[(String, Load
     if let Some(exact) = property(outcome.cell.layout, devices, aim) {
         return Some(exact);
     }
-    let wanted = tests.iter().filter(|(_, load)| counts(aim, load));
     let find = |name: &str| outcome.predicted.iter().find(|one| one.test == name)?.bytes_per_second;
-    let rates: Option<Vec<BytesPerSec>> = wanted.map(|(name, _)| find(name)).collect();
-    let rates = rates.filter(|rates| !rates.is_empty())?;
-    Some(mean(rates.into_iter().map(|rate| Score::within(rate.get(), 0.0))).value)
+    let mean = over_tests(aim, tests, |name| find(name).map(|rate| Score::within(rate.get(), 0.0)));
+    mean.map(|mean| mean.value)
 }
 
 /// What a layout has whatever the drives do: capacity, and how little it writes on each drive.
@@ -456,12 +455,7 @@ fn reason(ranked: &[Placed<'_>], best: Option<&Placed<'_>>, aims: &[Aim], scored
     if !best.place.trusted {
         text.push_str(" Not all of its measurements are to be believed.");
     }
-    capital(&text)
-}
-
-fn capital(text: &str) -> String {
-    let mut letters = text.chars();
-    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
+    capitalised(&text)
 }
 
 const fn is_one_drive(layout: Layout) -> bool {
@@ -504,12 +498,9 @@ fn because(outcome: &Outcome, aim: Aim) -> Option<String> {
 fn equals(ranked: &[Placed<'_>], best: &Placed<'_>, said: &[usize]) -> String {
     let places = ranked.iter().map(|one| &one.place);
     let equal = places.filter(|place| place.rank == best.place.rank && !said.contains(&place.outcome));
-    let mut names: Vec<&str> = equal.map(|place| place.cell.as_str()).collect();
+    let names: Vec<&str> = equal.map(|place| place.cell.as_str()).collect();
     if names.is_empty() {
         return String::new();
     }
-    let more = names.len().saturating_sub(NAMED);
-    names.truncate(NAMED);
-    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-    format!(" Equally good within what was measured: {}{more}.", names.join(", "))
+    format!(" Equally good within what was measured: {}.", some_of(&names, NAMED, ", "))
 }

@@ -7,7 +7,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::journal::{Head, Line, NamedDevice};
-use super::journal_file::{JournalError, JournalFile};
+use super::journal_file::JournalFile;
 use super::names::{Names, node};
 use super::recipe::Means;
 use super::scratch;
@@ -31,50 +31,26 @@ use narrows_machine::usage::size;
 const PATIENCE: Duration = Duration::from_secs(10);
 const TICK: Duration = Duration::from_millis(50);
 
-/// Why something was not built.
-#[derive(Debug, thiserror::Error)]
-pub enum BuildError {
-    /// The journal does not hold what is to be done, so it is not done.
-    #[error(transparent)]
-    Journal(#[from] JournalError),
-    /// The ground is not made, or a tool failed.
-    #[error(transparent)]
-    Failed(#[from] Failure),
-    /// The kernel makes no partitions on a disk, and no mapping of it either.
-    #[error(
-        "the kernel makes no partitions on {0}, and a linear mapping of it, in place of one, was not made: {1}"
-    )]
-    NoSlice(String, Failure),
-    /// A tool succeeded, and what it was to make is not there.
-    #[error("{0} was made and did not come")]
-    Absent(String),
-    /// It could not be opened.
-    #[error(transparent)]
-    Open(#[from] LoadError),
-    /// It was not permitted to be written.
-    #[error(transparent)]
-    Write(#[from] WriteError),
-    /// Somebody else wrote to a device.
-    #[error("{}; nothing more is done, and nothing is cleared", sentence(.0, .1))]
-    Others(String, Doubt),
-    /// It was interrupted.
-    #[error("interrupted")]
-    Interrupted,
+/// Somebody else wrote to a device.
+fn others((disk, why): (String, Doubt)) -> Failure {
+    Failure::new(format!("{}; nothing more is done, and nothing is cleared", sentence(&disk, &why)))
 }
 
-/// With what to do.
-impl From<BuildError> for Failure {
-    fn from(error: BuildError) -> Self {
-        let mapper = "load the device mapper (`modprobe dm_mod`), or name a disk that takes partitions";
-        match error {
-            BuildError::Failed(error) => error,
-            BuildError::Open(error) => error.into(),
-            BuildError::NoSlice(_, ref below) if below.hints.is_empty() => {
-                Self::new(error.to_string()).hint(mapper)
-            }
-            BuildError::NoSlice(_, ref below) => Self::new(error.to_string()).hints(&below.hints),
-            _ => Self::new(error.to_string()),
-        }
+/// A tool succeeded, and what it was to make is not there.
+fn absent(what: impl std::fmt::Display) -> Failure {
+    Failure::new(format!("{what} was made and did not come"))
+}
+
+/// The kernel makes no partitions on a disk, and no mapping of it either.
+fn no_slice(disk: &str, below: Failure) -> Failure {
+    let failure = Failure::new(format!(
+        "the kernel makes no partitions on {disk}, and a linear mapping of it, in place of one, was not \
+         made: {below}"
+    ));
+    if below.hints.is_empty() {
+        failure.hint("load the device mapper (`modprobe dm_mod`), or name a disk that takes partitions")
+    } else {
+        failure.hints(below.hints)
     }
 }
 
@@ -113,18 +89,27 @@ impl<'a> Workshop<'a> {
         self.tools.means(self.root, &sizes)
     }
 
+    /// Writes down what is about to be done, or what came of it.
+    ///
+    /// # Errors
+    /// The journal does not hold it, so it must not be done.
+    pub fn record(&mut self, line: &Line) -> Result<(), Failure> {
+        // What the error advises is for whoever names a journal.
+        self.journal.append(line).map_err(|error| Failure::new(error.to_string()))
+    }
+
     /// Announces a step and takes it.
     ///
     /// # Errors
-    /// [`BuildError`]. The step may have been taken in part; undoing takes that away, too.
-    pub fn take(&mut self, step: Step) -> Result<(), BuildError> {
-        self.journal.append(&Line::Step(step))?;
+    /// It was not announced, or a tool failed. It may have been taken in part; undoing takes that away, too.
+    pub fn take(&mut self, step: Step) -> Result<(), Failure> {
+        self.record(&Line::Step(step))?;
         self.steps.push(step);
         if scratch::make(step, &self.names)? {
             return Ok(());
         }
         if let Some(only) = step.touches() {
-            self.slices.hand_over(self.root, only).map_err(|(disk, why)| BuildError::Others(disk, why))?;
+            self.slices.hand_over(self.root, only).map_err(others)?;
         }
         for call in step.build(&self.names) {
             self.tools.run(self.root, &call, &self.key)?;
@@ -140,12 +125,12 @@ impl<'a> Workshop<'a> {
     }
 
     /// ZFS chooses the name of a volume, and makes its device a moment later.
-    fn wait_for_zvol(&mut self) -> Result<(), BuildError> {
+    fn wait_for_zvol(&mut self) -> Result<(), Failure> {
         let begin = Instant::now();
         while self.names.zvol.is_none() {
             self.names.zvol = sight::kernel_name(self.root, On::Zvol, &self.names);
             if begin.elapsed() > PATIENCE {
-                return Err(BuildError::Absent(self.names.zvol()));
+                return Err(absent(self.names.zvol()));
             }
             thread::sleep(TICK);
         }
@@ -153,7 +138,7 @@ impl<'a> Workshop<'a> {
     }
 
     /// The tool has made it; the kernel and udev may take a moment.
-    fn wait_for(&self, on: On) -> Result<(), BuildError> {
+    fn wait_for(&self, on: On) -> Result<(), Failure> {
         let begin = Instant::now();
         loop {
             let name = sight::kernel_name(self.root, on, &self.names);
@@ -165,7 +150,7 @@ impl<'a> Workshop<'a> {
                 return Ok(());
             }
             if begin.elapsed() > PATIENCE {
-                return Err(BuildError::Absent(on.node(&self.names)));
+                return Err(absent(on.node(&self.names)));
             }
             thread::sleep(TICK);
         }
@@ -174,15 +159,15 @@ impl<'a> Workshop<'a> {
     /// Makes scratch files and loop devices over them, which become the devices.
     ///
     /// # Errors
-    /// [`BuildError`].
-    pub fn make_ground(&mut self, count: usize, bytes: u64) -> Result<(), BuildError> {
+    /// Something is not made.
+    pub fn make_ground(&mut self, count: usize, bytes: u64) -> Result<(), Failure> {
         self.take(Step::Directory)?;
         let mut devices: Vec<NamedDevice> = Vec::new();
         for index in 0..count {
             self.take(Step::File { index, bytes })?;
             self.take(Step::Loop { index })?;
             let file = self.names.scratch_file(index).unwrap_or_default().display().to_string();
-            let absent = || BuildError::Absent(format!("a loop device over `{file}`"));
+            let absent = || absent(format!("a loop device over `{file}`"));
             let name = sight::loop_over(self.root, &file).ok_or_else(absent)?;
             // A loop device keeps the partitions that only the kernel knows when it is detached, for the next file.
             if sight::has_partitions(self.root, &name) {
@@ -190,7 +175,7 @@ impl<'a> Workshop<'a> {
             }
             devices.push(sight::named(self.root, &name).ok_or_else(absent)?);
         }
-        self.journal.append(&Line::Devices(devices.clone()))?;
+        self.record(&Line::Devices(devices.clone()))?;
         self.head.devices = devices;
         self.names = self.head.names(self.head.devices.iter().map(|device| device.name.clone()).collect());
         Ok(())
@@ -207,22 +192,21 @@ impl<'a> Workshop<'a> {
         proven: WritableDevice,
         extent: Extent,
         before: Counters,
-    ) -> Result<(), BuildError> {
-        let device =
-            self.head.devices.get(index).ok_or_else(|| BuildError::Absent(format!("device {index}")))?;
+    ) -> Result<(), Failure> {
+        let device = self.head.devices.get(index).ok_or_else(|| absent(format!("device {index}")))?;
         let (disk, bytes) = (device.name.clone(), device.bytes);
         let keeper = proven.keeper();
         self.take(Step::Slice { index, extent })?;
         let (place, slice) = self.hold_slice(index, proven, extent, (&disk, bytes))?;
-        let absent = || BuildError::Absent(format!("the lab's part of {disk}"));
+        let absent = || absent(format!("the lab's part of {disk}"));
         let made = sight::moment(self.root, &place).ok_or_else(absent)?;
         let held = Held::new(place, SliceRecord { index, extent, made }, slice, keeper)?;
         self.slices.held.push(held);
         let doubt = if made.disk.counters == before { None } else { made.disk.counters.since(before) };
         if !made.counts {
-            return Err(BuildError::Others(disk, Doubt::Uncounted));
+            return Err(others((disk, Doubt::Uncounted)));
         }
-        doubt.map_or(Ok(()), |since| Err(BuildError::Others(disk, Doubt::Written(since.bytes()))))
+        doubt.map_or(Ok(()), |since| Err(others((disk, Doubt::Written(since.bytes())))))
     }
 
     /// A partition of the disk; or a linear mapping, where the kernel makes none.
@@ -232,7 +216,7 @@ impl<'a> Workshop<'a> {
         proven: WritableDevice,
         extent: Extent,
         (disk, bytes): (&str, u64),
-    ) -> Result<(SlicePlace, guard::Slice), BuildError> {
+    ) -> Result<(SlicePlace, guard::Slice), Failure> {
         let place = SlicePlace::partitions(disk);
         let proven = match guard::Slice::make(proven, place.plan(extent, bytes, self.names.key())) {
             Ok(slice) => return Ok((place, slice)),
@@ -243,9 +227,8 @@ impl<'a> Workshop<'a> {
         drop(proven);
         let number = self.head.devices.get(index).map_or((0, 0), |device| device.number);
         let call = map_slice(index, number, extent, &self.names);
-        let made = self.tools.run(self.root, &call, &self.key);
-        made.map_err(|error| BuildError::NoSlice(disk.to_owned(), error))?;
-        let absent = || BuildError::Absent(self.names.slice_mapping(index));
+        self.tools.run(self.root, &call, &self.key).map_err(|below| no_slice(disk, below))?;
+        let absent = || absent(self.names.slice_mapping(index));
         let block = sight::slice_mapping(self.root, &self.names, index).ok_or_else(absent)?;
         let place = SlicePlace::mapping(disk, block);
         if place.extent(self.root) != Some(extent) {
@@ -261,8 +244,8 @@ impl<'a> Workshop<'a> {
     ///
     /// # Errors
     /// The journal does not hold it, or there is no room for more handles.
-    pub fn begin_watch(&mut self, stop: Arc<AtomicBool>) -> Result<(), BuildError> {
-        self.journal.append(&Line::Slices(self.slices.records()))?;
+    pub fn begin_watch(&mut self, stop: Arc<AtomicBool>) -> Result<(), Failure> {
+        self.record(&Line::Slices(self.slices.records()))?;
         let failed = |error| Failure::new(format!("cannot watch the devices: {error}"));
         self.watch = Some(self.slices.watch(stop).map_err(failed)?);
         Ok(())
@@ -277,9 +260,9 @@ impl<'a> Workshop<'a> {
     ///
     /// # Errors
     /// Somebody else wrote to it, or has it.
-    pub fn open_slice(&mut self, index: usize) -> Result<WritableDevice, BuildError> {
+    pub fn open_slice(&mut self, index: usize) -> Result<WritableDevice, Failure> {
         self.take(Step::Load { index })?;
-        self.slices.open(self.root, index)?.map_err(|(disk, why)| BuildError::Others(disk, why))
+        self.slices.open(self.root, index)?.map_err(others)
     }
 
     /// Waits until the array is in step. `false`: it still is not, as `follow` broke the waiting off or `wait` is false.
@@ -297,7 +280,7 @@ impl<'a> Workshop<'a> {
     ///
     /// # Errors
     /// It is not there, or stands on something that was not named.
-    pub fn open(&self, on: On) -> Result<WritableDevice, BuildError> {
+    pub fn open(&self, on: On) -> Result<WritableDevice, Failure> {
         self.open_when_free(on, |device, usage| {
             let on = (&self.names.devices[..], &self.names.disks[..]);
             guard::open_built(device, usage, on, self.names.key())
@@ -308,8 +291,8 @@ impl<'a> Workshop<'a> {
     ///
     /// # Errors
     /// It is not there, or stands on something else.
-    pub fn open_over_zero(&self, on: On) -> Result<WritableDevice, BuildError> {
-        let absent = || BuildError::Absent(On::Zero.node(&self.names));
+    pub fn open_over_zero(&self, on: On) -> Result<WritableDevice, Failure> {
+        let absent = || absent(On::Zero.node(&self.names));
         let zero = sight::kernel_name(self.root, On::Zero, &self.names).ok_or_else(absent)?;
         let targets = sight::targets(self.root, &zero);
         let below = usage::of(self.root, &zero);
@@ -321,8 +304,8 @@ impl<'a> Workshop<'a> {
         &self,
         on: On,
         open: impl Fn(&Device, &Usage) -> Result<WritableDevice, WriteError>,
-    ) -> Result<WritableDevice, BuildError> {
-        let absent = || BuildError::Absent(on.node(&self.names));
+    ) -> Result<WritableDevice, Failure> {
+        let absent = || absent(on.node(&self.names));
         let name = sight::kernel_name(self.root, on, &self.names).ok_or_else(absent)?;
         let begin = Instant::now();
         loop {
@@ -332,7 +315,7 @@ impl<'a> Workshop<'a> {
             match open(&device, &usage) {
                 // udev looks at what is new.
                 Err(_) if begin.elapsed() < PATIENCE => thread::sleep(2 * TICK),
-                opened => return Ok(opened?),
+                opened => return opened.map_err(|error| Failure::new(error.to_string())),
             }
         }
     }
@@ -399,7 +382,7 @@ impl Undoer<'_> {
             held.slice.sync().map_err(|error| LoadError::io("sync", node(&disk).as_ref(), error))?;
             let (place, keeper) = (held.place.clone(), held.keeper.clone());
             let behind = check_behind(keeper.as_ref());
-            if let Err(why) = behind.and_then(|()| self.settled(record, &place, false)) {
+            if let Err(why) = behind.and_then(|()| self.settled(record, &place)) {
                 return Err(UndoError::Others(disk, why));
             }
         }
@@ -433,16 +416,11 @@ impl Undoer<'_> {
     }
 
     /// Whether all in a slice is the lab's, once slice and device have counted the same.
-    pub(super) fn settled(
-        &self,
-        record: &SliceRecord,
-        place: &SlicePlace,
-        is_damaged: bool,
-    ) -> Result<Since, Doubt> {
+    pub(super) fn settled(&self, record: &SliceRecord, place: &SlicePlace) -> Result<Since, Doubt> {
         let begin = Instant::now();
         loop {
             let now = sight::moment(self.root, place);
-            match doubt(record, now.as_ref(), self.is_same_boot, is_damaged) {
+            match doubt(record, now.as_ref(), self.is_same_boot, self.scope.is_damaged) {
                 Err(Doubt::Hidden(_)) if begin.elapsed() < SETTLED => thread::sleep(BETWEEN),
                 judged => return judged,
             }
@@ -457,7 +435,7 @@ impl Undoer<'_> {
         let claim = held.claim()?;
         let synced = held.slice.sync();
         synced.map_err(|error| LoadError::io("write what is still kept of", claim.path(), error))?;
-        let judged = self.settled(record, &place, scope.is_damaged);
+        let judged = self.settled(record, &place);
         let Some(held) = self.slices.of(record.index) else { return Ok(Restored::default()) };
         let (ours, why) = match judged {
             Ok(since) if since.ours.written > 0 => {

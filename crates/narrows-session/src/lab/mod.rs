@@ -23,7 +23,7 @@ mod tool;
 mod undo;
 
 pub use crate::trust::{DIRECTORY, Untrusted};
-pub use build::{BuildError, Workshop};
+pub use build::Workshop;
 pub use journal_file::{JournalError, JournalFile, journals};
 pub use names::{LabId, MOUNTS, Names};
 pub use outcome::{

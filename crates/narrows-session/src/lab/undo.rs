@@ -314,11 +314,11 @@ impl<'a> Undoer<'a> {
     /// Whether data of others may stand in a slice, over which a file system would write what it still keeps when it is
     /// unmounted.
     fn may_hold_others(&mut self) -> bool {
-        let (records, is_damaged) = (self.scope.records, self.scope.is_damaged);
+        let records = self.scope.records;
         records.iter().any(|record| {
             let Some(held) = self.slices.of(record.index) else { return false };
             let place = held.place.clone();
-            held.slice.sync_disk().is_err() || self.settled(record, &place, is_damaged).is_err()
+            held.slice.sync_disk().is_err() || self.settled(record, &place).is_err()
         })
     }
 

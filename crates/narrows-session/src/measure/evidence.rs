@@ -6,22 +6,10 @@ use narrows_machine::activity::{Activity, Condition, Sample, TcpState, connectio
 use narrows_machine::pci::PciAddress;
 use narrows_machine::root::Root;
 
-/// What taking a piece of evidence costs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Price {
-    /// So little that it is taken in the measured time.
-    Free,
-    /// Time of processors that the load would lack: right before and right after the measured time.
-    Ends,
-    /// The same, and taken in the measured time nevertheless, at most every two seconds.
-    Spaced,
-    /// It disturbs the device, or needs the machine for itself: a time of its own, without load.
-    OwnRun,
-}
-
-/// A piece of evidence about a run.
+/// A piece of evidence about a run. Tests hold runs to what each costs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Evidence {
+    // So little that it is taken in the measured time:
     /// What disks, processors, interfaces and pressure (PSI) counted from the beginning to the end of the measured time.
     Counters,
     /// What the load had moved when the first counters were taken.
@@ -34,10 +22,13 @@ pub enum Evidence {
     States,
     /// The connections to storage servers, several times.
     Connections,
+    // Time of processors that the load would lack, so right before and right after the measured time:
     /// The time of each thread, from the warm-up to the end.
     Threads,
+    // The same, and taken in the measured time nevertheless, at most every two seconds:
     /// The same in between: a kernel worker is called after the work queue that it served last.
     ThreadsBetween,
+    // It disturbs the device, or needs the machine for itself, so a time of its own, without load:
     /// What links and drives say of themselves before and after.
     Condition,
     /// What the machine does of its own accord.
@@ -57,46 +48,12 @@ pub enum Command {
     Ladder,
     /// `narrows lab`
     Lab,
-    /// `narrows copy`, and the copies of a lab
-    Copy,
 }
 
 impl Evidence {
-    /// All there is.
-    pub const ALL: [Self; 11] = [
-        Self::Counters,
-        Self::Missed,
-        Self::Processors,
-        Self::Queues,
-        Self::States,
-        Self::Connections,
-        Self::Threads,
-        Self::ThreadsBetween,
-        Self::Condition,
-        Self::Idle,
-        Self::Nop,
-    ];
-
-    /// What it costs.
-    pub const fn price(self) -> Price {
-        match self {
-            Self::Counters
-            | Self::Missed
-            | Self::Processors
-            | Self::Queues
-            | Self::States
-            | Self::Connections => Price::Free,
-            Self::Threads => Price::Ends,
-            Self::ThreadsBetween => Price::Spaced,
-            Self::Condition | Self::Idle | Self::Nop => Price::OwnRun,
-        }
-    }
-
-    /// Whether a command takes it. All that measure a load take what is free, at the ends or without load; two cost more than most
-    /// have use for. A copy tells where its time went by itself, and takes what its devices counted beside.
+    /// Whether a command takes it. All take what is free, at the ends or without load; two cost more than most have use for.
     pub const fn is_taken_by(self, command: Command) -> bool {
         match self {
-            _ if matches!(command, Command::Copy) => matches!(self, Self::Counters),
             // Only it compares layers by their workers, and says how long it runs.
             Self::ThreadsBetween => matches!(command, Command::Ladder),
             // Layers have it once as a leg of its own; quick and full show no cost of an I/O.

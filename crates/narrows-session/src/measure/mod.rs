@@ -11,14 +11,11 @@ mod tests;
 mod timing;
 mod watch;
 
-pub use evidence::{Command, Evidence, Price, Witness};
+pub use evidence::{Command, Evidence, Witness};
 pub use several::{Several, Together, at_once};
-#[cfg(test)]
-pub(crate) use timing::UNTIL_KNOWN;
 pub use timing::{MOST_ROUNDS, Timing, WINDOW, is_steady, rounds};
 
 use std::cell::Cell;
-use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -26,7 +23,6 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use narrows_base::units::{Bytes, BytesPerSec, Nanos};
 use narrows_load::control::{Control, Phase};
-use narrows_load::copy::{self, CopyControl, CopyError, CopyOptions, CopyResult};
 use narrows_load::error::LoadError;
 use narrows_load::guard::Budget;
 use narrows_load::measurement::{Measurement, Workload};
@@ -42,7 +38,7 @@ use narrows_machine::root::Root;
 use narrows_model::ceiling::Direction;
 use narrows_model::path::{self, HopSpec};
 use narrows_verdict::Run;
-use watch::{Watch, Watched};
+use watch::Watch;
 
 /// The samples of a test that may write so little that it is over before there are enough of 100 ms.
 const FINE: Nanos = Nanos::from_millis(10);
@@ -125,8 +121,9 @@ impl<'a, W: Witness, E: Engine> Session<'a, W, E> {
         self.processors.online
     }
 
-    /// The engine's terms for a load. Streams are carried by as many workers as there are processors.
-    pub fn terms(&self, load: &LoadSpec, timing: &Timing) -> (Workload, RunOptions) {
+    /// A run of a load, in the terms of the engine. Streams are carried by as many workers as there are processors. What it may
+    /// write is not said.
+    pub fn asked(&self, load: &LoadSpec, timing: &Timing) -> Asked {
         let (workers, streams, depth) = match load.parallel {
             Parallel::Threads(count) => (count, 1, load.queue_depth),
             Parallel::Streams(count) => {
@@ -139,23 +136,16 @@ impl<'a, W: Witness, E: Engine> Session<'a, W, E> {
             ..Workload::read(load.pattern, load.block_size, depth, timing.longest().into())
         };
         let options = RunOptions {
-            engine: if load.buffered { EngineChoice::Psync } else { EngineChoice::Auto },
-            streams,
-            ..self.options(workers, timing)
-        };
-        (workload, options)
-    }
-
-    /// How the engine works here, with so many worker threads.
-    pub fn options(&self, workers: u32, timing: &Timing) -> RunOptions {
-        RunOptions {
             warm_up: Nanos::from(timing.warm_up),
             cpus: self.processors.tied_to.clone(),
+            engine: if load.buffered { EngineChoice::Psync } else { EngineChoice::Auto },
             seed: seed(),
             workers,
+            streams,
             measure_nop: Evidence::Nop.is_taken_by(self.command) && self.nop.get().is_none(),
             ..RunOptions::default()
-        }
+        };
+        Asked { workload, options, timing: *timing, budget: None, is_short: false }
     }
 
     /// Runs a load on all targets at the same time, and takes the evidence of this command.
@@ -169,26 +159,8 @@ impl<'a, W: Witness, E: Engine> Session<'a, W, E> {
         follower: &impl Follower,
     ) -> Result<Seen, LoadError> {
         let controls: Vec<Control> = targets.iter().map(|_| self.control(asked.budget.as_ref())).collect();
-        let before = self.witness.condition(&self.drives);
-        let (measured, watched) = self.on_each(asked, targets, &controls, follower);
-        let after = self.witness.condition(&self.drives);
-        let mut measurements = measured.into_iter().collect::<Result<Vec<_>, _>>()?;
-        for one in &mut measurements {
-            // Once is enough: the processor does not change from run to run.
-            self.nop.set(one.checks.nop_ns_per_io.or(self.nop.get()));
-            one.checks.nop_ns_per_io = self.nop.get();
-        }
-        let activity = Activity { before, after, ..watched.activity };
-        Ok(Seen { measurements, activity, outlook: watched.outlook, is_known: watched.is_known })
-    }
-
-    fn on_each(
-        &self,
-        asked: &Asked,
-        targets: &[&E::Target],
-        controls: &[Control],
-        follower: &impl Follower,
-    ) -> (Vec<Result<Measurement, LoadError>>, Watched) {
+        let options: Vec<RunOptions> =
+            (0..targets.len()).map(|place| beside(&asked.options, place)).collect();
         let watch = Watch {
             witness: self.witness,
             idle: &self.idle,
@@ -197,10 +169,9 @@ impl<'a, W: Witness, E: Engine> Session<'a, W, E> {
             threads_between: Evidence::ThreadsBetween.is_taken_by(self.command),
         };
         let engine = &self.engine;
-        let options: Vec<RunOptions> =
-            (0..targets.len()).map(|place| beside(&asked.options, place)).collect();
-        thread::scope(|scope| {
-            let each = targets.iter().zip(controls).zip(&options);
+        let before = self.witness.condition(&self.drives);
+        let (measured, mut seen) = thread::scope(|scope| {
+            let each = targets.iter().zip(&controls).zip(&options);
             let runs: Vec<_> = each
                 .map(|((target, control), options)| {
                     scope.spawn(move || {
@@ -209,10 +180,18 @@ impl<'a, W: Witness, E: Engine> Session<'a, W, E> {
                     })
                 })
                 .collect();
-            let watched = watch.follow(controls, follower);
+            let seen = watch.follow(&controls, follower);
             let joined = runs.into_iter().map(|run| run.join().unwrap_or_else(|_| Err(panicked())));
-            (joined.collect(), watched)
-        })
+            (joined.collect::<Vec<_>>(), seen)
+        });
+        (seen.activity.before, seen.activity.after) = (before, self.witness.condition(&self.drives));
+        seen.measurements = measured.into_iter().collect::<Result<_, _>>()?;
+        for one in &mut seen.measurements {
+            // Once is enough: the processor does not change from run to run.
+            self.nop.set(one.checks.nop_ns_per_io.or(self.nop.get()));
+            one.checks.nop_ns_per_io = self.nop.get();
+        }
+        Ok(seen)
     }
 
     /// Runs a load for a moment, of which nothing is reported and no evidence is taken.
@@ -408,41 +387,4 @@ pub fn nop_ceiling() -> Result<NopResult, LoadError> {
 /// The bytes that so many cores copy from memory to memory in a second; `None` where no thread could be started.
 pub fn memory_copy(cores: u32) -> Option<BytesPerSec> {
     overhead::memory_copy(cores, COPY_TIME)
-}
-
-/// How often it is looked at, once it has run for a second; more often before that.
-const LOOK: Duration = Duration::from_millis(50);
-
-/// What came of a copy.
-#[derive(Debug)]
-pub struct Copied {
-    /// What was copied, and where the time went.
-    pub result: CopyResult,
-    /// What was counted from before the first to after the last byte: [`Counters`](Evidence::Counters) only.
-    pub activity: Activity,
-}
-
-/// Copies `source` to `destination` in a thread of its own, while `look` is called every now and then with the time so far.
-///
-/// # Errors
-/// Nothing can be copied.
-pub fn copy<W: Witness>(
-    witness: &W,
-    (source, destination): (&Path, &Path),
-    options: &CopyOptions,
-    control: &CopyControl,
-    look: &mut dyn FnMut(Duration),
-) -> Result<Copied, CopyError> {
-    let before = witness.counters();
-    let result = thread::scope(|scope| {
-        let copying = scope.spawn(|| copy::copy(source, destination, options, control));
-        let begin = Instant::now();
-        while !control.is_done() && !copying.is_finished() {
-            thread::sleep(LOOK.min(Duration::from_millis(5) + begin.elapsed() / 20));
-            look(begin.elapsed());
-        }
-        let panicked = |_| Err(CopyError::Worker("it panicked; this is a bug in narrows".to_owned()));
-        copying.join().unwrap_or_else(panicked)
-    })?;
-    Ok(Copied { result, activity: Activity::between(&before, &witness.counters()) })
 }

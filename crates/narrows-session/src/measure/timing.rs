@@ -85,19 +85,10 @@ pub fn rounds<O, E>(
     Ok((rates, last))
 }
 
-/// Until the rate is known, in tests.
-#[cfg(test)]
-pub(crate) const UNTIL_KNOWN: Timing = Timing {
-    stop: StopRule::Precision,
-    precision: 0.02,
-    max_time: Duration::from_secs(30),
-    fixed: None,
-    warm_up: Duration::ZERO,
-};
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::testing::UNTIL_KNOWN;
     use narrows_load::stats::Decision;
 
     #[test]

@@ -5,11 +5,11 @@ use std::time::{Duration, Instant};
 
 use super::evidence::Witness;
 use super::timing::Timing;
-use super::{Follower, Look};
+use super::{Follower, Look, Seen};
 use narrows_base::units::{Bytes, BytesPerSec, Nanos};
 use narrows_load::control::{Control, Phase};
 use narrows_load::effort;
-use narrows_load::stats::{self, Decision, Outlook};
+use narrows_load::stats::{self, Decision};
 use narrows_machine::activity::{self, Activity, Sample, TcpState};
 
 /// How often a run is looked at; the intervals of [`Precision`](narrows_load::stats::Precision) are tested for this.
@@ -29,15 +29,6 @@ const PARTS: [f64; 7] = [0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9];
 /// a factor of the time so far: 8 looks in 2 s, 18 in 30 s.
 const FIRST: Duration = Duration::from_millis(300);
 const LATER: f64 = 1.3;
-
-/// What was seen of a run.
-pub(super) struct Watched {
-    pub(super) activity: Activity,
-    /// How well the rate is known in the end.
-    pub(super) outlook: Option<Outlook>,
-    /// Whether that is as well as was asked.
-    pub(super) is_known: bool,
-}
 
 /// What stays the same while a run is watched.
 pub(super) struct Watch<'a, W> {
@@ -68,8 +59,8 @@ struct Taken {
 }
 
 impl<W: Witness> Watch<'_, W> {
-    /// Follows a run to its end.
-    pub(super) fn follow(&self, controls: &[Control], follower: &impl Follower) -> Watched {
+    /// Follows a run to its end. What its targets gave is not there yet.
+    pub(super) fn follow(&self, controls: &[Control], follower: &impl Follower) -> Seen {
         follower.begin();
         reached(controls, Phase::WarmUp);
         // Threads take long to read: before the measured time, where load is warmed up.
@@ -108,7 +99,7 @@ impl<W: Witness> Watch<'_, W> {
         taken.processors.1.get_or_insert_with(|| AtWork::now(self.witness));
         taken.samples.push(self.witness.everything());
         let activity = Activity { missed, ..taken.activity() };
-        Watched { activity, outlook: last, is_known }
+        Seen { measurements: Vec::new(), activity, outlook: last, is_known }
     }
 
     /// Takes what is due. States, that change as soon as load is gone, are read near its end.

@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 use crate::measure::{Asked, Command, Seen, Session, Timing, WINDOW, at_once, is_steady, rounds};
 use crate::scene::Scene;
 use crate::writes::{Allowance, Writes};
-use crate::{Moving, Teller};
+use crate::{Moving, Teller, go_on_unless};
 use narrows_base::units::{Bytes, BytesPerSec};
 use narrows_load::LoadError;
 use narrows_load::failure;
@@ -105,7 +105,7 @@ impl<'a, T: Teller> Runner<'a, T> {
         if let Some(writes) = &self.writes {
             writes.meter(self.root, None);
         }
-        if self.is_stopped() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        go_on_unless(self.is_stopped())
     }
 
     /// Runs a load. `label` names it beside the bar when it runs in rounds.
@@ -184,10 +184,9 @@ impl<'a, T: Teller> Runner<'a, T> {
             }
             return Err(LoadError::OverBudget(over));
         }
-        let (workload, options) = self.session.terms(load, timing);
         let budget = writing.map(|allowance| allowance.budget.clone());
         let is_short = writing.is_some_and(Allowance::is_short);
-        let asked = Asked { workload, options, timing: *timing, budget, is_short };
+        let asked = Asked { budget, is_short, ..self.session.asked(load, timing) };
         let metered = self.writes.as_ref().zip(writing);
         let shown = Shown { root: self.root, progress: &self.progress, timing, metered };
         let mut seen = self.session.run(&asked, &[target], &shown)?;
@@ -289,8 +288,8 @@ impl<T: Teller> Runner<'_, T> {
             if self.is_stopped() || !is_fitting {
                 continue;
             }
-            let (workload, options) = self.session.terms(&load, &timing);
-            let asked = Asked { workload, options, timing, budget: Some(budget), is_short: true };
+            let asked = self.session.asked(&load, &timing);
+            let asked = Asked { budget: Some(budget), is_short: true, ..asked };
             if let Ok(run) = self.session.try_out(&asked, target) {
                 let rate = run.writes.bytes_per_second.get();
                 tried.extend((rate > 0.0).then_some((load, rate)));
@@ -314,14 +313,13 @@ impl<T: Teller> Runner<'_, T> {
     ) -> Result<Run, LoadError> {
         self.progress.phase(label, warm_up + time);
         let timing = Timing::exactly(time, warm_up);
-        let (workload, mut options) = self.session.terms(load, &timing);
+        let mut asked = self.session.asked(load, &timing);
         if let Some(cpus) = cpus {
-            options.cpus = cpus.to_vec();
+            asked.options.cpus = cpus.to_vec();
         }
-        let workers = options.workers;
+        let workers = asked.options.workers;
         let allowance = self.writes().map(|writes| writes.allow(Some(load)));
-        let budget = allowance.filter(|_| load.write_percent > 0).map(|allowance| allowance.budget);
-        let asked = Asked { workload, options, timing, budget, is_short: false };
+        asked.budget = allowance.filter(|_| load.write_percent > 0).map(|allowance| allowance.budget);
         let bar = Moving { teller: &self.progress, before: warm_up };
         let seen = self.session.run(&asked, targets, &bar)?;
         let mut measurements = seen.measurements;
@@ -360,7 +358,7 @@ pub fn of_error<'e>(error: &'e LoadError, root: &Root, path: &Path) -> (RunFailu
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::measure::UNTIL_KNOWN;
+    use crate::testing::UNTIL_KNOWN;
     use crate::writes::Wanted;
     use narrows_base::units::BytesPerSec;
     use narrows_load::measurement::Pattern;

@@ -283,7 +283,7 @@ mod tests {
         let first = &preset.tests[0];
         let rest = scratch.works(&preset, |test| test.name == first.name);
         assert_eq!(rest.len(), preset.tests.len() - 1);
-        let timing = crate::measure::UNTIL_KNOWN;
+        let timing = crate::testing::UNTIL_KNOWN;
         let why = scratch.obstacle_on(first, Bytes::from_kib(4), None, &timing).expect("it is too small");
         assert!(why.ends_with(", and the target has 4 KiB"), "{why}");
         assert_eq!(scratch.obstacle_on(first, first.least_size(), None, &timing), None);

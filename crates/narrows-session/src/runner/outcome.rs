@@ -203,7 +203,7 @@ impl<T: Teller> Follower for Samples<'_, T> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::measure::UNTIL_KNOWN;
+    use crate::testing::UNTIL_KNOWN;
     use narrows_load::stats::Decision;
 
     #[test]

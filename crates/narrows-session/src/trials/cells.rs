@@ -1,17 +1,17 @@
 //! What predictions of a lab stand on, and its cells: built one after another, measured, copied to and undone.
 
-use std::ops::ControlFlow;
 use std::path::Path;
 
 use super::copying::Copying;
 use super::{Trials, reach};
 use crate::lab::journal::{Journal, Line};
 use crate::lab::{
-    self, Basis, BuildError, Cell, CipherRate, Encryption, FileSystem, Mapping, Measured, On, Outcome, Step,
-    Workshop, Written,
+    self, Basis, Cell, CipherRate, Encryption, FileSystem, Mapping, Measured, On, Outcome, Step, Workshop,
+    Written,
 };
 use crate::scene::Scene;
-use crate::{Failure, Teller};
+use crate::{Failure, Teller, go_on_unless};
+use narrows_base::lists::distinct;
 use narrows_base::units::{Bytes, human};
 use narrows_load::guard::EDGE;
 use narrows_load::target::Target;
@@ -133,18 +133,14 @@ impl<T: Teller> Lab<'_, T> {
         if self.trials.is_over() && outcome.failed.is_some() {
             return Err(self.why_over());
         }
-        self.record(&Line::Outcome(Box::new(outcome.clone())))
-    }
-
-    pub(super) fn record(&mut self, line: &Line) -> Result<(), Failure> {
-        Ok(self.workshop.journal.append(line).map_err(BuildError::from)?)
+        self.workshop.record(&Line::Outcome(Box::new(outcome.clone())))
     }
 
     fn build(&mut self, outcome: &mut Outcome) -> Result<(), Failure> {
         let cell = outcome.cell;
         let devices = self.workshop.head.devices.len();
         let steps = lab::recipe(cell, devices, self.workshop.means()).map_err(Failure::new)?;
-        self.record(&Line::Cell(cell))?;
+        self.workshop.record(&Line::Cell(cell))?;
         for step in steps {
             self.trials.go_on()?;
             self.workshop.take(step)?;
@@ -166,7 +162,7 @@ impl<T: Teller> Lab<'_, T> {
         let follow = &mut |action: &str, done: Option<f64>| {
             let far = done.map_or_else(String::new, |done| format!(", {} done", human::percent(done)));
             (self.trials.teller)().name(&format!("waiting for the array: {action}{far}"));
-            if self.trials.is_stopped() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+            go_on_unless(self.trials.is_stopped())
         };
         let is_settled = self.workshop.settle(self.waits, follow);
         self.trials.go_on()?;
@@ -202,16 +198,10 @@ fn written(before: &Sample, after: &Sample, disks: &[String]) -> Vec<Written> {
 
 /// The encryptions that are measured above a target that takes no time, and that target itself, where some are asked for.
 pub fn encryptions(asked: &[Encryption]) -> Vec<Encryption> {
-    if !asked.iter().any(|encryption| *encryption != Encryption::Plain) {
+    if asked.iter().all(|encryption| *encryption == Encryption::Plain) {
         return Vec::new();
     }
-    let mut all = vec![Encryption::Plain];
-    for encryption in asked {
-        if !all.contains(encryption) {
-            all.push(*encryption);
-        }
-    }
-    all
+    distinct(std::iter::once(Encryption::Plain).chain(asked.iter().copied()))
 }
 
 /// The steps by which an encryption comes to stand above a target that takes no time, on which `reach` can be used.
@@ -232,7 +222,7 @@ impl<T: Teller> Lab<'_, T> {
         self.workshop.undo()?;
         let mut basis = basis?;
         basis.mappings = self.mappings()?;
-        self.record(&Line::Basis(Box::new(basis.clone())))?;
+        self.workshop.record(&Line::Basis(Box::new(basis.clone())))?;
         Ok(basis)
     }
 
@@ -293,7 +283,7 @@ impl<T: Teller> Lab<'_, T> {
         &mut self,
         encryption: Encryption,
         scene: &Scene,
-    ) -> Result<Result<Vec<Measured>, Failure>, BuildError> {
+    ) -> Result<Result<Vec<Measured>, Failure>, Failure> {
         for step in over_nothing(encryption, reach(&self.trials.tests)) {
             self.workshop.take(step)?;
         }

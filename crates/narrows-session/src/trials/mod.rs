@@ -21,9 +21,8 @@ use crate::writes::{ESTIMATED_AFTER, Life, Writes, part_of_limit};
 use crate::{Failure, Teller};
 use narrows_base::units::Bytes;
 use narrows_load::guard::WritableDevice;
-use narrows_load::measurement::{Measurement, Pattern, Workload};
+use narrows_load::measurement::{Measurement, Pattern};
 use narrows_load::preset::{LoadSpec, Preset, Test, Work};
-use narrows_load::run::RunOptions;
 use narrows_load::scratch::ScratchOptions;
 use narrows_load::target::Target;
 use narrows_load::{LoadError, owned};
@@ -69,7 +68,7 @@ impl<T: Teller> Trials<T> {
         let probes = if wish.encrypts { probes(&tests) } else { Vec::new() };
         let loads = targets.loads(&tests, &probes);
         let fill = Bytes::new(size.get().saturating_mul((targets.devices + targets.cells) as u64));
-        let writes = Writes::plan((wish.max_writes, life), None, fill, &loads, None, &timing)?;
+        let writes = Writes::plan((wish.max_writes, life), fill, &loads, &timing)?;
         writes.budget().announce(fill + copies).map_err(|over| {
             Failure::new(over.to_string()).hint("allow more with --max-writes, or copy less")
         })?;
@@ -234,10 +233,9 @@ impl<T: Teller> Trials<T> {
             let half = (test.measurement.iops.get() / 2.0) as u64;
             let Some(timing) = timing.filter(|_| half > 0) else { continue };
             let (time, timing) = fixed(timing);
-            let (workload, options) = runner.session.terms(&test.load, &timing);
-            let workload = Workload { paced_iops: Some(half), ..workload };
             runner.progress.phase(&format!("{}, after pauses", test.test), time);
-            let asked = self.asked((1, &test.load), workload, options, timing);
+            let mut asked = self.asked(&runner, 1, &test.load, &timing);
+            asked.workload.paced_iops = Some(half);
             let measurement = runner.session.run(&asked, &[target], &())?.single();
             if let Some(why) = &measurement.cut_short {
                 return Err(Failure::new(format!("{}: {why}", test.test)));
@@ -278,9 +276,8 @@ impl<T: Teller> Trials<T> {
                 continue;
             }
             let (time, timing) = fixed(test.timing);
-            let (workload, options) = runner.session.terms(&test.load, &timing);
             runner.progress.phase(&format!("all at once: {}", test.name), time);
-            let asked = self.asked((targets.len(), &test.load), workload, options, timing);
+            let asked = self.asked(&runner, targets.len(), &test.load, &timing);
             let seen = runner.session.run(&asked, &targets, &())?;
             let measurement = at_once(seen.measurements);
             let trusted = is_whole(&measurement);
@@ -290,15 +287,9 @@ impl<T: Teller> Trials<T> {
     }
 
     /// A run on so many targets at once that keeps to what its load may write there.
-    fn asked(
-        &self,
-        (targets, load): (usize, &LoadSpec),
-        workload: Workload,
-        options: RunOptions,
-        timing: Timing,
-    ) -> Asked {
+    fn asked(&self, runner: &Runner<'_, T>, targets: usize, load: &LoadSpec, timing: &Timing) -> Asked {
         let budget = load.writes().then(|| self.writes.allow_on(targets, Some(load)).budget);
-        Asked { workload, options, timing, budget, is_short: false }
+        Asked { budget, ..runner.session.asked(load, timing) }
     }
 }
 
@@ -440,7 +431,7 @@ pub fn slice(filled: Bytes, copied: Bytes) -> Bytes {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::measure::UNTIL_KNOWN;
+    use crate::testing::UNTIL_KNOWN;
     use narrows_load::preset;
 
     fn wish(presets: &str) -> Wish {

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use super::{Writes, WritesState, limit, whole_gib};
 use crate::measure::{MOST_ROUNDS, Timing};
+use narrows_base::lists::distinct;
 use narrows_base::units::{Bytes, BytesPerSec, human};
 use narrows_load::guard::{Budget, OverBudget};
 use narrows_load::preset::{LoadSpec, StopRule, Work};
@@ -94,14 +95,8 @@ impl Ahead {
 
     /// The loads that write and are tried first: what goes through the page cache says nothing.
     pub(super) fn tried(&self) -> Vec<LoadSpec> {
-        let mut loads: Vec<LoadSpec> = Vec::new();
-        for load in self.items.iter().filter_map(|item| item.load.as_ref()) {
-            let is_tried = load.writes() && !load.buffered;
-            if is_tried && !loads.contains(load) {
-                loads.push(load.clone());
-            }
-        }
-        loads
+        let loads = self.items.iter().filter_map(|item| item.load.as_ref());
+        distinct(loads.filter(|load| load.writes() && !load.buffered).cloned())
     }
 
     /// Puts the rates of this drive in the place of guesses: those that were tried, and for others what `full`, the rate of
@@ -385,7 +380,7 @@ impl Writes {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::measure::UNTIL_KNOWN;
+    use crate::testing::UNTIL_KNOWN;
     use narrows_load::measurement::Pattern;
 
     const TIMING: Timing = Timing { warm_up: Duration::from_millis(200), ..UNTIL_KNOWN };

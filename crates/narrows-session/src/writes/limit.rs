@@ -21,9 +21,6 @@ const RECORDS: u64 = 32;
 const FILLED: u64 = 4;
 /// A smaller file fits into the caches of drives.
 const LEAST: Bytes = Bytes::from_mib(64);
-/// What earlier versions allowed when nothing was asked, and kept in their reports as if it had been.
-const FORMER: Bytes = Bytes::from_mib(256 << 10);
-
 /// The most that may be written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Limit {
@@ -48,11 +45,6 @@ impl Limit {
         let of_all = |part: u64| u128::from(device.get()) * u128::from(part) / (u128::from(part) + 1);
         let data = adds.map_or(device, |part| Bytes::new(u64::try_from(of_all(part)).unwrap_or(0)));
         Self { data, device, is_asked: false }
-    }
-
-    /// What an earlier part of the run was allowed, if somebody asked for it.
-    pub(super) fn kept(limit: Bytes, is_asked: Option<bool>) -> Option<Bytes> {
-        is_asked.unwrap_or(limit != FORMER).then_some(limit)
     }
 }
 
@@ -219,14 +211,6 @@ mod tests {
         assert_eq!(added(None), 32);
         let twice = Limit::of(None, None, Some(1));
         assert_eq!((twice.data, twice.device), (mib(4096), mib(8192)));
-    }
-
-    #[test]
-    fn a_kept_limit_counts_if_somebody_asked_for_it() {
-        assert_eq!(Limit::kept(mib(10), Some(true)), Some(mib(10)));
-        assert_eq!(Limit::kept(mib(10), Some(false)), None);
-        assert_eq!(Limit::kept(mib(10), None), Some(mib(10)));
-        assert_eq!(Limit::kept(mib(256 << 10), None), None, "the default of earlier versions");
     }
 
     #[test]

@@ -32,8 +32,8 @@ const LOOK: Duration = Duration::from_millis(40);
 pub struct Wanted<'a> {
     /// `--max-writes`.
     pub asked: Option<Bytes>,
-    /// What an earlier part of the run wrote.
-    pub kept: Option<Before>,
+    /// What an earlier part of the run might write and wrote, which counts for the run that goes on with it.
+    pub kept: Option<Account>,
     /// How much is filled, and whether that was asked for; less is filled where it was not and less may be written.
     pub size: (Bytes, bool),
     /// Whether a device is filled, and zeroed again; else a file.
@@ -118,7 +118,7 @@ impl Writes {
 
     fn on_drives(wanted: &Wanted<'_>, life: Option<Life>) -> Result<Self, Failure> {
         let kept = wanted.kept;
-        let kept_limit = kept.and_then(|kept| Limit::kept(kept.limit, kept.limit_is_asked));
+        let kept_limit = kept.filter(|kept| kept.limit_is_asked).map(|kept| kept.limit);
         let adds = (!wanted.is_device).then(|| limit::added(wanted.path.map(|(path, _)| path)));
         let limit = Limit::of(wanted.asked.or(kept_limit), life, adds);
         let before = kept.map_or(Bytes::new(0), |kept| kept.written);
@@ -153,22 +153,19 @@ impl Writes {
     }
 
     /// The budget of a run that fills `fill` bytes in all and then runs `loads` in this order, on drives of which that with the
-    /// shortest has this `life`; what an earlier part of the run wrote counts as well.
+    /// shortest has this `life`.
     ///
     /// # Errors
     /// Not even what is filled first fits into the budget.
     pub fn plan(
         (asked, life): (Option<Bytes>, Option<Life>),
-        kept: Option<Before>,
         fill: Bytes,
         loads: &[&LoadSpec],
-        ceiling: Option<BytesPerSec>,
         timing: &Timing,
     ) -> Result<Self, Failure> {
         let works: Vec<Work> = loads.iter().map(|load| Work::Load((*load).clone())).collect();
         let size = (fill, true);
-        let wanted =
-            Wanted { asked, kept, size, works: &works, is_patient: true, ceiling, ..Wanted::nothing(timing) };
+        let wanted = Wanted { asked, size, works: &works, is_patient: true, ..Wanted::nothing(timing) };
         let writes = Self::on_drives(&wanted, life)?;
         writes.state().to_fill = fill;
         Ok(writes)
@@ -345,14 +342,6 @@ pub struct Account {
     pub estimate: Option<Estimated>,
 }
 
-impl Account {
-    /// What counts for a run that goes on with this one.
-    pub const fn before(&self) -> Before {
-        let limit_is_asked = Some(self.limit_is_asked);
-        Before { limit: self.limit, limit_is_asked, written: self.written }
-    }
-}
-
 /// What a run was thought to take, and what it took.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -372,17 +361,6 @@ pub struct Estimated {
     pub actual_time: Nanos,
     /// Whether tests end so that neither is exceeded by more than half.
     pub is_held: bool,
-}
-
-/// What a saved run says of its writes, which count for the run that goes on with it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Before {
-    /// The most that it might write.
-    pub limit: Bytes,
-    /// Whether somebody asked for that; `None` where it was not kept.
-    pub limit_is_asked: Option<bool>,
-    /// What it wrote.
-    pub written: Bytes,
 }
 
 impl Writes {

@@ -1,6 +1,6 @@
 use super::ahead::HELD_WITHIN;
 use super::*;
-use crate::measure::UNTIL_KNOWN;
+use crate::testing::UNTIL_KNOWN;
 use narrows_load::measurement::Pattern;
 
 const TIMING: Timing =
@@ -10,19 +10,15 @@ fn load() -> LoadSpec {
     LoadSpec::reading(Pattern::Random, Bytes::from_kib(4), 1)
 }
 
-fn plan(asked: Option<u64>, kept: Option<Before>, loads: &[&LoadSpec]) -> Result<Writes, Failure> {
-    let rate = Some(BytesPerSec::from_mb(100.0));
-    Writes::plan((asked.map(Bytes::from_mib), None), kept, Bytes::from_mib(100), loads, rate, &TIMING)
+fn plan(asked: Option<u64>, kept: Option<Account>, loads: &[&LoadSpec]) -> Result<Writes, Failure> {
+    let works: Vec<Work> = loads.iter().map(|load| Work::Load((*load).clone())).collect();
+    let (asked, size) = (asked.map(Bytes::from_mib), (Bytes::from_mib(100), true));
+    let wanted = Wanted { asked, kept, size, works: &works, is_patient: true, ..Wanted::nothing(&TIMING) };
+    Writes::of(&Wanted { ceiling: Some(BytesPerSec::from_mb(100.0)), ..wanted })
 }
 
 fn account(writes: &Writes) -> Account {
     writes.account(&Root::live())
-}
-
-/// What a report that was saved says of this run.
-fn kept(writes: &Writes) -> Option<Before> {
-    let Account { limit, limit_is_asked, written, .. } = account(writes);
-    Some(Before { limit, limit_is_asked: Some(limit_is_asked), written })
 }
 
 #[test]
@@ -57,20 +53,22 @@ fn a_resumed_run_has_what_its_first_part_left() {
     assert!(plan(Some(99), None, &[]).is_err());
     let first = plan(Some(250), None, &[]).unwrap();
     first.budget().take(Bytes::from_mib(100)).unwrap();
-    let second = plan(None, kept(&first), &[]).unwrap();
+    let second = plan(None, Some(account(&first)), &[]).unwrap();
     assert_eq!(second.budget().left(), Bytes::from_mib(150));
     second.budget().take(Bytes::from_mib(100)).unwrap();
-    let refused = plan(None, kept(&second), &[]).unwrap_err().to_string();
+    let refused = plan(None, Some(account(&second)), &[]).unwrap_err().to_string();
     assert!(refused.contains("--max-writes"), "{refused}");
-    assert!(plan(Some(1000), kept(&second), &[]).is_ok());
+    assert!(plan(Some(1000), Some(account(&second)), &[]).is_ok());
 }
 
 #[test]
-fn a_run_that_earlier_versions_saved_has_no_more_than_a_new_one() {
-    let limit = Bytes::from_mib(256 << 10);
-    let kept = Before { limit, limit_is_asked: None, written: Bytes::new(0) };
-    let writes = plan(None, Some(kept), &[]).unwrap();
-    assert!(!writes.limit.is_asked && writes.limit.device == Bytes::from_mib(8192));
+fn a_limit_for_which_nobody_asked_is_none_of_the_run_that_goes_on() {
+    let usual = account(&plan(None, None, &[]).unwrap());
+    let resumed = |limit_is_asked| {
+        let kept = Account { limit: Bytes::from_mib(9000), limit_is_asked, ..usual };
+        plan(None, Some(kept), &[]).unwrap().limit.data
+    };
+    assert_eq!((resumed(false), resumed(true)), (usual.limit, Bytes::from_mib(9000)));
 }
 
 /// A run that fills 100 MiB and tests `loads`, which write 100 MB/s each, estimated after the filling.
@@ -140,15 +138,8 @@ fn rounds_are_not_begun_without_what_all_of_them_may_need() {
     let timing = Timing { stop: StopRule::SteadyRounds(10), fixed: None, ..TIMING };
     let write = load().writing(100);
     let of = |limit: Option<u64>| {
-        let writes = Writes::plan(
-            (limit.map(Bytes::from_mib), None),
-            None,
-            Bytes::from_mib(100),
-            &[&write],
-            None,
-            &timing,
-        );
-        let writes = writes.unwrap();
+        let asked = limit.map(Bytes::from_mib);
+        let writes = Writes::plan((asked, None), Bytes::from_mib(100), &[&write], &timing).unwrap();
         assert_eq!(writes.obstacle(&write, &timing), None, "nothing is known of its rate");
         let size = writes.size();
         writes.budget().take(size).unwrap();
@@ -169,7 +160,7 @@ fn a_run_of_many_parts_is_bounded_by_the_life_of_its_drives_and_held_to_its_esti
     let life = Life { rated: Bytes::new(33_000_000_000_000), class: Some("flash-card") };
     let write = load().writing(100);
     let all = [&write, &write];
-    let plan = |life| Writes::plan((None, life), None, Bytes::from_mib(300), &all, None, &TIMING).unwrap();
+    let plan = |life| Writes::plan((None, life), Bytes::from_mib(300), &all, &TIMING).unwrap();
     let writes = plan(Some(life)).holding_bytes();
     assert_eq!(writes.limit.device, Bytes::new(3_300_000_000));
     let text = writes.announcement("each layout");

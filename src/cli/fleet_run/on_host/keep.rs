@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use narrows_load::held::{Aim, Held, Readers};
 use narrows_machine::program;
 use narrows_machine::root::Root;
-use narrows_session::fleet::hosts::{Go, HostLock, Word, start_name, waiting_name, waiting_prefix};
+use narrows_session::fleet::hosts::{Go, Word, lock_host, start_name, waiting_name, waiting_prefix};
 
 use super::{GLANCE, say, sleep_until, until_end_of_input, wait};
 use crate::cli::{FAILED, Failure, NOTHING_FOUND};
@@ -28,7 +28,7 @@ pub(super) fn keep(fio: &str) -> Result<u8, Failure> {
         wait(&ended);
         return Ok(NOTHING_FOUND);
     }
-    let (_lock, mut server) = match HostLock::take().and_then(|lock| Ok((lock, server(fio)?))) {
+    let (_lock, mut server) = match lock_host().and_then(|lock| Ok((lock, server(fio)?))) {
         Ok(both) => both,
         Err(why) => {
             say(&Word::Refused(why))?;

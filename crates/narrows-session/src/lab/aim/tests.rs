@@ -138,7 +138,7 @@ fn agreement_counts_pairs_that_measurement_tells_apart() {
 #[test]
 fn the_mean_of_two_runs_is_surer_than_each() {
     let one = Score { value: 100.0, low: 90.0, high: 110.0 };
-    let both = mean([one, one].into_iter());
+    let both = mean(&[one, one]);
     assert!((both.value - 100.0).abs() < 1e-9);
     assert!(both.low > 90.0 && both.high < 110.0);
 }

@@ -304,15 +304,9 @@ fn each(test: &Measured) -> Option<f64> {
 // Hand-overs vary by 25 % between machines and manyfold in virtual ones, so a mapping that was measured above a target that
 // takes no time is taken at its word instead.
 
-/// What LUKS2 and VeraCrypt are made with here: AES-256 in XTS takes two keys of 256 bits.
-const CIPHER: &str = "aes-xts-plain64";
-const KEY_BITS: u32 = 512;
-
-/// The cipher that the encryptions use; of several the one with their key.
+/// The cipher that the encryptions use: a basis has no other.
 fn cipher(basis: &Basis) -> Option<&CipherRate> {
-    let named = |rate: &&CipherRate| rate.cipher == CIPHER && rate.key_bits == KEY_BITS;
-    let usable = |rate: &&CipherRate| rate.decrypt.get() > 0.0 && rate.encrypt.get() > 0.0;
-    basis.ciphers.iter().filter(usable).find(named).or_else(|| basis.ciphers.iter().find(usable))
+    basis.ciphers.iter().find(|rate| rate.decrypt.get() > 0.0 && rate.encrypt.get() > 0.0)
 }
 
 /// How an encryption is set.
