@@ -10,8 +10,8 @@ use std::path::PathBuf;
 
 use assert_cmd::Command;
 use narrows::compare::{Comparison, Input, Verdict, compare, compare_all};
-use narrows::report::document::Audience;
-use narrows::report::text::{Style, compare::document};
+use narrows::report::document::{Audience, Style};
+use narrows::report::text::compare::document;
 use narrows::runs::schema;
 use proptest::prelude::*;
 use serde_json::{Value, json};

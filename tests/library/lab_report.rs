@@ -18,8 +18,7 @@ use narrows::lab::{
 };
 use narrows::load::measurement::{Measurement, Pattern};
 use narrows::load::preset::LoadSpec;
-use narrows::report::document::{Audience, page};
-use narrows::report::text::Style;
+use narrows::report::document::{Audience, Style, page};
 use narrows::runs::lab::{DeviceFacts, LabReport, build, document};
 use narrows::runs::schema;
 use narrows::units::{Bytes, BytesPerSec, Iops, Nanos};

@@ -6,9 +6,9 @@
 )]
 
 use crate::report_samples as samples;
-use narrows::report::document::Audience;
+use narrows::report::document::{Audience, Style};
 use narrows::report::sanitize;
-use narrows::report::text::{Style, document};
+use narrows::report::text::document;
 use narrows::report::view::CheckReport;
 use narrows::report::why;
 use narrows::runs::schema;

@@ -9,7 +9,7 @@ use serde_json::Deserializer;
 /// No text from outside is longer than this many characters in a report; the rest is cut off.
 const LONGEST: usize = 2000;
 
-/// What the program writes to set text off: reset, bold, faint, red, green, yellow (`report/text/ink`). Nothing else that
+/// What the program writes to set text off: reset, bold, faint, red, green, yellow (`report/document/terminal/ink`). Nothing else that
 /// begins with an escape character reaches a terminal.
 const OWN_COLOURS: [&str; 6] = ["\x1b[0m", "\x1b[1m", "\x1b[2m", "\x1b[31m", "\x1b[32m", "\x1b[33m"];
 

@@ -3,9 +3,8 @@
 use std::collections::BTreeSet;
 
 use super::names::Names;
-use super::text::{Style, Tone};
 use super::view::{CeilingView, CheckReport, HopView, MemoryView};
-use crate::document::{Block, Blocks, Document, Pairs};
+use crate::document::{Block, Blocks, Document, Pairs, Style, Tone};
 use narrows_base::units::human;
 use narrows_model::ceiling::Basis;
 use narrows_model::path::HopKind;

@@ -6,8 +6,7 @@ use narrows_base::lists::distinct;
 use narrows_base::shell;
 use narrows_base::units::{Bytes, human};
 use narrows_load::guard::{Class, Cleared, Looks, Method, Reason, Searched, Signature};
-use narrows_report::document::{Audience, Blocks, Document};
-use narrows_report::text::{Style, Tone};
+use narrows_report::document::{Audience, Blocks, Document, Style, Tone};
 
 /// The name and version of the JSON contract.
 pub const SCHEMA: &str = "narrows/guard/1";

@@ -3,8 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use narrows_base::units::{GtPerSec, Lanes};
-use narrows_report::document::{Blocks, Document};
-use narrows_report::text::{Style, Tone};
+use narrows_report::document::{Blocks, Document, Style, Tone};
 use narrows_watch::record::{
     BaselineEvent, Change, KernelEvent, Kind, LinkEvent, Noticed, Property, Record, Subject, Value, What,
 };

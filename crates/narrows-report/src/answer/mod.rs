@@ -7,8 +7,7 @@ mod compare;
 pub use compare::compare;
 pub use compare::{machines, texts};
 
-use crate::document::{Blocks, Place};
-use crate::text::Tone;
+use crate::document::{Blocks, Place, Tone};
 
 /// The answer of a report.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -1,11 +1,9 @@
 //! Findings as blocks: how bad, what, how we know, and what to do.
 
-use super::{Block, Blocks};
+use super::{Block, Blocks, Tone};
 use narrows_base::lists::some_of;
 use narrows_base::units::human;
 use narrows_verdict::{self as verdict, Advice, Code, Confidence, Severity};
-
-use crate::text::Tone;
 
 /// What was found.
 #[derive(Debug, Clone)]

@@ -13,10 +13,9 @@ use sha2::{Digest, Sha256};
 use super::finding::Finding;
 use super::style::STYLE;
 use super::table::{Cell, Column, Content, Row, Table, Width};
-use super::{Block, Document, Pairs, Paragraph, Place};
+use super::{Block, Document, Pairs, Paragraph, Place, Tone};
 use crate::figure::{self, Figure};
 use crate::sanitize::markup;
-use crate::text::Tone;
 use narrows_verdict::Severity;
 
 struct PagePart<'a> {

@@ -12,12 +12,12 @@ pub mod table;
 mod terminal;
 
 pub use html::{page, parts, style};
+pub use terminal::{Style, Tone};
 
 pub use finding::{findings, findings_in_brief, findings_once};
 pub use table::{Cell, Column, Content, Row, Table, Width};
 
 use crate::figure::Figure;
-use crate::text::Tone;
 use crate::view::Tool;
 use narrows_base::units::{Bytes, BytesPerSec, human};
 
@@ -45,7 +45,7 @@ pub enum Audience {
 
 impl Audience {
     /// Who reads text of this style.
-    pub const fn of(style: &crate::text::Style) -> Self {
+    pub const fn of(style: &Style) -> Self {
         if style.plain { Self::Public } else { Self::Owner }
     }
 }

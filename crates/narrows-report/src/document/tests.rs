@@ -1,6 +1,5 @@
 use super::table::{Content, Width};
 use super::*;
-use crate::text::Style;
 use narrows_base::units::BytesPerSec;
 use narrows_verdict::{self as verdict, Code, Confidence, Evidence, Severity};
 use unicode_width::UnicodeWidthStr;

@@ -2,9 +2,8 @@
 
 use super::row::{link_sentence, outlier_sentence};
 use super::{Change, Entry, Record};
-use crate::document::{Block, Blocks, Cell, Column, Document, Place, Table, Width};
+use crate::document::{Block, Blocks, Cell, Column, Document, Place, Style, Table, Tone, Width};
 use crate::figure::chart;
-use crate::text::{Style, Tone};
 use narrows_base::lists::known_of;
 use narrows_base::units::human;
 use narrows_verdict::cohort::{Found, Group, Outlier, Summary};

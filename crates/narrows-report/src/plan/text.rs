@@ -1,8 +1,7 @@
 //! A plan as text.
 
 use super::{PlanReport, PlannedLayouts, RankedPlacement, SiteView, SlotView};
-use crate::document::{Audience, Block, Blocks, Cell, Column, Document, Pairs, Place, Table, Width};
-use crate::text::Tone;
+use crate::document::{Audience, Block, Blocks, Cell, Column, Document, Pairs, Place, Table, Tone, Width};
 use narrows_base::lists::{grouped, known_of};
 use narrows_base::units::{BytesPerSec, human};
 use narrows_model::plan::outcome::{Rates, SlotOutcome};

@@ -6,9 +6,8 @@ use serde::{Deserialize, Serialize};
 
 use super::view::{Tool, tool};
 use crate::answer::{Answer, step};
-use crate::document::{Audience, Block, Blocks, Cell, Column, Document, Place, Row, Table, Width};
+use crate::document::{Audience, Block, Blocks, Cell, Column, Document, Place, Row, Table, Tone, Width};
 use crate::figure::chart::{self, from_to};
-use crate::text::Tone;
 use narrows_base::lists::some_of;
 use narrows_base::units::{BytesPerSec, Iops, Nanos, human};
 use narrows_model::path::file::{Published, PublishedValue, Workload};

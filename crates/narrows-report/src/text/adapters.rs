@@ -1,7 +1,6 @@
 //! The drives behind RAID and SAS adapters, alike ones together.
 
-use super::Tone;
-use crate::document::{Blocks, Document, Place};
+use crate::document::{Blocks, Document, Place, Tone};
 use crate::view::MachineView;
 use narrows_base::lists::{grouped, known_of, some_of};
 use narrows_base::units::human;

@@ -1,8 +1,7 @@
 //! The terminal view of a comparison.
 
-use super::Tone;
 use crate::answer;
-use crate::document::{Audience, Blocks, Cell, Column, Document, Place, Table, Width};
+use crate::document::{Audience, Blocks, Cell, Column, Document, Place, Table, Tone, Width};
 use crate::figure::Figure;
 use crate::figure::chart::{self, signed};
 use narrows_base::lists::{distinct, some_of};

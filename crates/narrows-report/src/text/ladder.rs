@@ -1,9 +1,7 @@
 //! The path of one target, hop by hop, with a bar for each.
 
-use super::Tone;
 use super::rate::{Scale, ceiling};
-use crate::document::table::{Content, Row, Width};
-use crate::document::{Block, Blocks, Cell, Column, Place, Table};
+use crate::document::{Block, Blocks, Cell, Column, Content, Place, Row, Table, Tone, Width};
 use crate::view::{CeilingView, HopPair, HopView, MeasuredPair, MeasuredView, PathView};
 use narrows_base::lists::{grouped, some_of};
 use narrows_base::units::{BytesPerSec, Nanos, human};

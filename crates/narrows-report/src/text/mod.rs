@@ -5,7 +5,6 @@
 
 mod adapters;
 pub mod compare;
-mod ink;
 mod ladder;
 mod overview;
 mod peers;
@@ -13,17 +12,12 @@ mod rate;
 pub mod reply;
 mod results;
 mod runs;
-mod style;
 
-pub use style::Style;
-
-pub use ink::Tone;
-pub(crate) use ink::{Line, fit, paragraph, width, wrap};
 pub use runs::percentiles;
 
 use super::names::Names;
 use super::view::{CheckReport, HopView, InputView, MachineView, PathView};
-use crate::document::{Audience, Block, Blocks, Document, Pairs, Place, findings, findings_once};
+use crate::document::{Audience, Block, Blocks, Document, Pairs, Place, Tone, findings, findings_once};
 use crate::figure::{chart, path_map};
 use narrows_base::lists::{distinct, known_of, some_of};
 use narrows_base::shell;

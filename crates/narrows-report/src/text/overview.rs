@@ -5,9 +5,9 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use super::ladder::observed;
 use super::rate::Scale;
-use super::{Tone, adapters, hints, rate};
+use super::{adapters, hints, rate};
 use crate::document::{
-    Block, Blocks, Cell, Column, Content, Document, Place, Row, Table, Width, findings_in_brief,
+    Block, Blocks, Cell, Column, Content, Document, Place, Row, Table, Tone, Width, findings_in_brief,
 };
 use crate::figure::machine_map;
 use crate::fold::span;

@@ -1,7 +1,6 @@
 //! Devices and GPUs: where they meet, and what can be brought from one to the other.
 
-use crate::document::{Block, Blocks, Cell, Column, Document, Place, Table, Width};
-use crate::text::Tone;
+use crate::document::{Block, Blocks, Cell, Column, Document, Place, Table, Tone, Width};
 use crate::view::{CheckReport, PeerView};
 use narrows_base::lists::{grouped, some_of};
 use narrows_model::ceiling::peer::Both;

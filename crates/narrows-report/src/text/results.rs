@@ -1,12 +1,10 @@
 //! Results of other tools, and what is thought of them.
 
-use super::Tone;
-use crate::document::{Blocks, Cell, Column, Table, Width};
+use crate::document::{Blocks, Cell, Column, Table, Tone, Width};
 use crate::view::JudgedResult;
 use narrows_base::units::{Nanos, human};
 use narrows_paste::results::{Latency, Measured, Side};
 use narrows_verdict::results::Trust;
-
 use narrows_verdict::results::against::{Against, Standing};
 use narrows_verdict::results::sweep::Sweep;
 use narrows_verdict::{Code, Finding, capitalised};

@@ -1,7 +1,6 @@
 //! What was measured, two lines for each run.
 
-use super::Tone;
-use crate::document::{Block, Blocks, Cell, Column, Place, Row, Table, Width, half};
+use crate::document::{Block, Blocks, Cell, Column, Place, Row, Table, Tone, Width, half};
 use crate::figure::chart::means;
 use crate::view::{ConditionView, RunView};
 use narrows_base::lists::known_of;

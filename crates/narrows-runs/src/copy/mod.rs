@@ -10,8 +10,7 @@ use narrows_base::shell;
 use narrows_base::units::{Bytes, BytesPerSec, Nanos, human};
 use narrows_load::copy::{CopyResult, Fault, ReadBack, Side, Spent, Tally, Why};
 use narrows_report::answer::{Answer, step};
-use narrows_report::document::{Audience, Block, Blocks, Column, Document, Place, Table, Width};
-use narrows_report::text::Tone;
+use narrows_report::document::{Audience, Block, Blocks, Column, Document, Place, Table, Tone, Width};
 use narrows_session::copying::side_name;
 
 /// The name and version of the JSON contract.
@@ -442,7 +441,7 @@ fn names(out: &mut impl Blocks, (title, tone): (&str, Tone), names: Vec<String>)
 #[cfg(test)]
 mod tests {
     use super::*;
-    use narrows_report::text::Style;
+    use narrows_report::document::Style;
     use unicode_width::UnicodeWidthStr;
 
     fn render(report: &CopyReport, style: &Style) -> String {

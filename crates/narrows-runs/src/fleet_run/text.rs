@@ -4,8 +4,9 @@ use super::map::fleet_map;
 use super::{FleetRunReport, HostView, PointView, SideView, folded, leg};
 use crate::chart;
 use narrows_base::units::{Bytes, BytesPerSec, Nanos, human};
-use narrows_report::document::{Audience, Block, Blocks, Cell, Column, Document, Place, Row, Table, Width};
-use narrows_report::text::Tone;
+use narrows_report::document::{
+    Audience, Block, Blocks, Cell, Column, Document, Place, Row, Table, Tone, Width,
+};
 use narrows_verdict::fleet::record::{Load, State};
 use narrows_verdict::fleet::series::{Along, Series};
 use narrows_verdict::{Confidence, word};

@@ -3,10 +3,9 @@
 use super::{LabCell, LabDevice, LabReport};
 use narrows_base::lists::{distinct, known_of, some_of};
 use narrows_base::units::{BytesPerSec, human};
-use narrows_report::document::{Audience, Block, Blocks, Cell, Column, Document, Place, Table, Width};
+use narrows_report::document::{Audience, Block, Blocks, Cell, Column, Document, Place, Table, Tone, Width};
 use narrows_report::figure::Figure;
 use narrows_report::figure::chart::{Bar, BarChart, Named, Row, Signs, signed};
-use narrows_report::text::Tone;
 use narrows_session::lab::aim::{AimPlace as Placed, RankedBy, Ranking, Score};
 use narrows_session::lab::{CellCopy, Copied, Measured, ReadFrom};
 

@@ -15,9 +15,9 @@ use narrows_load::preset::LoadSpec;
 use narrows_machine::activity::ThreadActivity;
 use narrows_model::ceiling::{Basis, Direction};
 use narrows_model::path::HopKind;
-use narrows_report::document::table::Width;
-use narrows_report::document::{Audience, Block, Blocks, Cell, Column, Document, Place, Table, half};
-use narrows_report::text::Tone;
+use narrows_report::document::{
+    Audience, Block, Blocks, Cell, Column, Document, Place, Table, Tone, Width, half,
+};
 use narrows_report::view::{HopPair, MachineView, Tool, why_null};
 use narrows_session::writes::Account;
 use narrows_verdict::ladder::{Cause, LadderVerdict, Leg, Loss, NodeRun, Rung, Step};

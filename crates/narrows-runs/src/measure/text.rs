@@ -7,9 +7,10 @@ use super::{
 use crate::chart;
 use narrows_base::units::{Nanos, human};
 use narrows_load::preset::{Preset, StopRule, Test};
-use narrows_report::document::table::Width;
-use narrows_report::document::{Audience, Block, Blocks, Cell, Column, Document, Place, Row, Table, half};
-use narrows_report::text::{Style, Tone, percentiles};
+use narrows_report::document::{
+    Audience, Block, Blocks, Cell, Column, Document, Place, Row, Style, Table, Tone, Width, half,
+};
+use narrows_report::text::percentiles;
 use narrows_report::view::ConditionView;
 use narrows_verdict::Code;
 

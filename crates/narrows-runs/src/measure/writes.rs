@@ -1,8 +1,7 @@
 //! What a run may write and has written, in words.
 
 use narrows_base::units::human;
-use narrows_report::document::Blocks;
-use narrows_report::text::Tone;
+use narrows_report::document::{Blocks, Tone};
 use narrows_session::writes::Account;
 
 /// What was written, in words.

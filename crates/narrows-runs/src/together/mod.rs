@@ -14,10 +14,11 @@ use narrows_base::lists::some_of;
 use narrows_base::units::human;
 use narrows_load::measurement::Workload;
 use narrows_model::ceiling::Basis;
-use narrows_report::document::table::Width;
-use narrows_report::document::{Audience, Block, Blocks, Column, Document, Place, Table, findings, half};
+use narrows_report::document::{
+    Audience, Block, Blocks, Column, Document, Place, Table, Tone, Width, findings, half,
+};
 use narrows_report::names::Names;
-use narrows_report::text::{Tone, machine_line};
+use narrows_report::text::machine_line;
 use narrows_report::view::{MachineView, Tool};
 use narrows_verdict::together::hidden::HiddenVerdict;
 use narrows_verdict::together::{Conclusion, Fate, Foretold, GroupVerdict, Outcome, Rate};

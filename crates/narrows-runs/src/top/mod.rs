@@ -22,10 +22,9 @@ use narrows_machine::pci::PciAddress;
 use narrows_model::ceiling::{Basis, Ceiling, Direction};
 use narrows_model::path::{HopId, HopKind};
 use narrows_report::document::{
-    Audience, Block, Blocks, Cell, Column, Content, Document, Place, Table, Width,
+    Audience, Block, Blocks, Cell, Column, Content, Document, Place, Table, Tone, Width,
 };
 use narrows_report::names::Names;
-use narrows_report::text::Tone;
 use narrows_report::view::{Tool, speed_and_width, tool};
 use narrows_verdict::live::{Lane, LaneNow, Lanes, Picture};
 

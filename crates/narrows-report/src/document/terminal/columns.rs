@@ -1,9 +1,8 @@
 //! Tables on a terminal: how wide each column gets, and the lines.
 
-use super::bar;
-use super::put_all;
+use super::ink::{Line, Style, Tone, fit, paragraph, width, wrap};
+use super::{bar, put_all};
 use crate::document::table::{Cell, Column, Content, Row, Table, Width};
-use crate::text::{Line, Style, Tone, fit, paragraph, width, wrap};
 
 /// From this width on cells are put in their long form, where names keep their room.
 const LONG: usize = 100;

@@ -6,9 +6,7 @@ use super::{Along, Curve, SweepPoint, fixed, x};
 use crate::measure::MeasureReport;
 use narrows_base::units::{Bytes, BytesPerSec, human};
 use narrows_load::preset::Parallel;
-use narrows_report::document::table::Width;
-use narrows_report::document::{Block, Blocks, Cell, Column, Document, Place, Table};
-use narrows_report::text::Tone;
+use narrows_report::document::{Block, Blocks, Cell, Column, Document, Place, Table, Tone, Width};
 
 /// Columns of the names of rows of the heat map, and of a cell.
 const NAME: usize = 10;
@@ -158,8 +156,7 @@ mod tests {
     use narrows_load::measurement::Pattern;
     use narrows_load::preset::{LoadSpec, Preset, StopRule};
     use narrows_machine::Machine;
-    use narrows_report::document::Audience;
-    use narrows_report::text::Style;
+    use narrows_report::document::{Audience, Style};
     use narrows_session::measure::Timing;
     use std::time::Duration;
     use unicode_width::UnicodeWidthStr;
