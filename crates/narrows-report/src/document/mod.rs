@@ -173,9 +173,19 @@ pub trait Blocks {
         self.lead((Tone::Normal, &" ".repeat(margin)), tone, text);
     }
 
+    /// A paragraph for each text, behind a lead.
+    fn leads<T: Into<String>>(&mut self, lead: (Tone, &str), tone: Tone, texts: impl IntoIterator<Item = T>) {
+        texts.into_iter().for_each(|text| self.lead(lead, tone, text));
+    }
+
+    /// A paragraph for each text, so many columns from the margin.
+    fn says<T: Into<String>>(&mut self, margin: usize, tone: Tone, texts: impl IntoIterator<Item = T>) {
+        self.leads((Tone::Normal, &" ".repeat(margin)), tone, texts);
+    }
+
     /// At most so many texts, each behind a lead, then how many more there are, and where all of them are.
     fn first(&mut self, most: usize, lead: (Tone, &str), tone: Tone, texts: &[String], all: &str) {
-        texts.iter().take(most).for_each(|text| self.lead(lead, tone, text));
+        self.leads(lead, tone, texts.iter().take(most));
         if let Some(more @ 1..) = texts.len().checked_sub(most) {
             self.lead(lead, tone, format!("and {more} more{all}"));
         }
