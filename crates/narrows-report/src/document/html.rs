@@ -206,12 +206,11 @@ impl Writer<'_> {
 
     fn part(&mut self, part: &PagePart<'_>) {
         let is_verdict = part.place == Place::Verdict && part.title.is_empty();
-        match is_verdict {
-            true => {
-                let label = self.label("Verdict");
-                let _ = writeln!(self.out, "<section class=\"verdict\" aria-label=\"{label}\">");
-            }
-            false => self.put("<section>\n"),
+        if is_verdict {
+            let label = self.label("Verdict");
+            let _ = writeln!(self.out, "<section class=\"verdict\" aria-label=\"{label}\">");
+        } else {
+            self.put("<section>\n");
         }
         match part.place {
             Place::Folded => self.details(part.title, part.blocks.iter().copied()),
@@ -357,8 +356,7 @@ impl Writer<'_> {
                 let class = classes(&[number, long(&column.title, number)]);
                 let title = markup(column.title.trim());
                 // A title that is not there is no header.
-                let tag = if title.is_empty() { "td" } else { "th scope=\"col\"" };
-                let end = if title.is_empty() { "td" } else { "th" };
+                let (tag, end) = if title.is_empty() { ("td", "td") } else { ("th scope=\"col\"", "th") };
                 let _ = write!(self.out, "<{tag}{class}>{title}</{end}>");
             }
             self.put("</tr></thead>\n");

@@ -60,24 +60,14 @@ pub fn document(report: &CheckReport, audience: Audience) -> Document {
 
 /// What was found of the machine, and not of a result.
 fn of_machine(report: &CheckReport) -> Vec<&Finding> {
-    let of_result = |finding: &Finding| {
-        let verdicts = report.results.iter().map(|one| &one.verdict);
-        let mut all = verdicts.flat_map(|verdict| verdict.findings.iter().chain(&verdict.of_path));
-        all.any(|other| (other.code, &other.summary) == (finding.code, &finding.summary))
+    let of_results = results::found(&report.results);
+    let is_of_result = |it: &&Finding| {
+        of_results.iter().any(|(_, other)| (other.code, &other.summary) == (it.code, &it.summary))
     };
-    report.findings.iter().filter(|finding| !of_result(finding)).collect()
+    report.findings.iter().filter(|finding| !is_of_result(finding)).collect()
 }
 
 fn machine(out: &mut Document, report: &CheckReport, found: &[&Finding], audience: Audience) {
-    header(out, report, audience);
-    match report.paths.as_slice() {
-        [path] => single(out, report, path, found),
-        _ => overview::put(out, report, found),
-    }
-    peers::put(out, report);
-}
-
-fn header(out: &mut Document, report: &CheckReport, audience: Audience) {
     if audience == Audience::Public {
         out.say(0, Tone::Normal, format!("narrows {}", report.tool.version));
     }
@@ -85,10 +75,13 @@ fn header(out: &mut Document, report: &CheckReport, audience: Audience) {
     if !machine.is_empty() || report.machine.inputs.is_empty() {
         out.say(0, Tone::Faint, machine);
     }
-    if let Some(inputs) = inputs_line(&report.machine.inputs) {
-        out.say(0, Tone::Faint, inputs);
-    }
+    out.says(0, Tone::Faint, inputs_line(&report.machine.inputs));
     out.gap();
+    match report.paths.as_slice() {
+        [path] => single(out, report, path, found),
+        _ => overview::put(out, report, found),
+    }
+    peers::put(out, report);
 }
 
 /// `From lspci.txt (lspci -vv), dmesg.txt (dmesg): not this machine`; `None` for a machine that answered itself.
@@ -155,17 +148,12 @@ fn memory(out: &mut Document, path: &PathView) {
 
 fn single_hints(machine: &MachineView, path: &PathView) -> Vec<(&'static str, String)> {
     let hop = path.limiting_hop.read.as_deref().or(path.limiting_hop.write.as_deref());
-    let target = shell::path(&path.target);
-    let mut hints = Vec::new();
+    let (target, from) = (shell::path(&path.target), from(machine));
     let has_bytes = |hop: &HopView| matches!(hop.kind, HopKind::Device | HopKind::Filesystem);
-    let from = from(machine);
-    if path.runs.is_empty() && path.hops.iter().any(has_bytes) {
-        hints.push(prove(&target, machine));
-    }
-    if let Some(hop) = hop {
-        hints.push(("Explain it", format!("narrows {target} --why {}{from}", shell::word(hop))));
-    }
-    hints
+    let is_open = path.runs.is_empty() && path.hops.iter().any(has_bytes);
+    let why = hop.map(|hop| format!("narrows {target} --why {}{from}", shell::word(hop)));
+    let hints = [is_open.then(|| prove(&target, machine)), why.map(|why| ("Explain it", why))];
+    hints.into_iter().flatten().collect()
 }
 
 /// What a command needs to look at the same machine: nothing for one that answers itself.
@@ -182,22 +170,19 @@ fn from(machine: &MachineView) -> String {
 fn prove(target: &str, machine: &MachineView) -> (&'static str, String) {
     // A function that the texts do not name has a name there.
     let target = if target.starts_with("unnamed-") { "DEVICE" } else { target };
-    match machine.inputs.is_empty() {
-        true => ("Prove it", format!("narrows measure {target}")),
-        false => {
-            ("Ask them", format!("to run `narrows measure {target}` there; --reply writes an answer to post"))
-        }
+    if machine.inputs.is_empty() {
+        return ("Prove it", format!("narrows measure {target}"));
     }
+    ("Ask them", format!("to run `narrows measure {target}` there; --reply writes an answer to post"))
 }
 
 /// What to type next, one command for each line so that it can be copied.
 fn hints(out: &mut impl Blocks, hints: Vec<(&'static str, String)>) {
-    if hints.is_empty() {
-        return;
+    if !hints.is_empty() {
+        out.part(Place::Next, "Next");
+        let pairs = hints.into_iter().map(|(what, command)| (what.to_owned(), command)).collect();
+        out.add(Block::Pairs(Pairs { margin: 0, width: 13, commands: true, pairs }));
     }
-    out.part(Place::Next, "Next");
-    let pairs = hints.into_iter().map(|(what, command)| (what.to_owned(), command)).collect();
-    out.add(Block::Pairs(Pairs { margin: 0, width: 13, commands: true, pairs }));
 }
 
 #[cfg(test)]
