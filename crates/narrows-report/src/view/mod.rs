@@ -144,6 +144,12 @@ impl PathView {
     pub fn hop(&self, id: &str) -> Option<&HopView> {
         self.hops.iter().find(|hop| hop.id == id)
     }
+
+    /// The narrowest hop in a direction, and what the application gets through it at most.
+    pub fn narrowest(&self, direction: Direction) -> Option<(&HopView, BytesPerSec)> {
+        let hop = self.hop(self.limiting_hop.of(direction)?)?;
+        Some((hop, hop.ceiling.of(direction).path_bytes_per_second?))
+    }
 }
 
 /// Main memory below a path. It is never a ceiling of the path: what stands here is a claim and a count.

@@ -65,7 +65,7 @@ fn changed(tree: &Tree, limiting: &str, advice: &Advice, direction: Direction) -
     }
     let share = own / now;
     let item = &mut tree.items[narrow];
-    (item.mark, item.is_guess) = (Mark::None, false);
+    item.is_guess = false;
     let detail = if item.detail.is_empty() { String::new() } else { format!(", {}", item.detail) };
     item.detail = format!("today {}{detail}", item.title);
     item.title = "Changed as advised".to_owned();
@@ -100,13 +100,10 @@ fn changed(tree: &Tree, limiting: &str, advice: &Advice, direction: Direction) -
     };
     let rates = tree.items.iter().filter_map(|item| item.for_application);
     let least = rates.fold(f64::INFINITY, f64::min);
+    let doubt = if capped.is_none() { " known" } else { "" };
     for item in &mut tree.items {
-        (item.mark, item.doubt) = match item.for_application {
-            Some(rate) if rate <= least * SAME => {
-                (Mark::Narrowest, if capped.is_none() { " known" } else { "" })
-            }
-            _ => (Mark::None, ""),
-        };
+        let is_narrowest = item.for_application.is_some_and(|rate| rate <= least * SAME);
+        (item.mark, item.doubt) = if is_narrowest { (Mark::Narrowest, doubt) } else { (Mark::None, "") };
     }
     Some((tree, note))
 }

@@ -28,6 +28,16 @@ pub enum State {
     Passes,
 }
 
+impl State {
+    /// The rate, where it is known.
+    const fn known(&self) -> Option<f64> {
+        match self {
+            Self::Known(rate) => Some(*rate),
+            _ => None,
+        }
+    }
+}
+
 /// What is to be said of a hop at a glance.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Mark {
@@ -158,13 +168,11 @@ impl Item {
     /// The ceiling in words.
     pub fn rate(&self) -> String {
         let guess = if self.is_guess { "~" } else { "" };
-        if let (Some(bound), State::Known(_)) = (self.bound, &self.state) {
-            return format!("at least {}", rate(bound));
-        }
-        match &self.state {
-            State::Known(known) => format!("{guess}{}", rate(*known)),
-            State::Unknown(_) => "not known".to_owned(),
-            State::Passes => String::new(),
+        match (&self.state, self.bound) {
+            (State::Known(_), Some(bound)) => format!("at least {}", rate(bound)),
+            (State::Known(known), None) => format!("{guess}{}", rate(*known)),
+            (State::Unknown(_), _) => "not known".to_owned(),
+            (State::Passes, _) => String::new(),
         }
     }
 
@@ -182,9 +190,7 @@ impl Item {
     /// The values of it that a program reads back from the picture: those of the JSON, digit by digit.
     fn attributes(&self) -> Vec<(&'static str, String)> {
         let mut all = vec![("hop", self.id.clone())];
-        if let State::Known(rate) = self.state {
-            all.push(("ceiling", format!("{rate}")));
-        }
+        all.extend(self.state.known().map(|rate| ("ceiling", format!("{rate}"))));
         all.extend(self.for_application.map(|rate| ("path", format!("{rate}"))));
         all.extend(self.measured.as_ref().map(|it| ("measured", format!("{}", it.bytes_per_second.get()))));
         let pair = |[low, high]: [f64; 2]| format!("{low} {high}");
@@ -275,12 +281,9 @@ fn names(hop: &HopView) -> (String, String) {
 fn tree_of(report: &CheckReport, paths: &[&PathView], direction: Direction) -> Option<Tree> {
     paths.iter().find(|path| !path.hops.is_empty())?;
     let mut tree = tree::grow(paths, direction);
-    let faults = report.findings.iter().filter(|finding| finding.severity == Severity::Fault);
-    let faulty: Vec<&str> = faults.filter_map(|finding| finding.hop.as_deref()).collect();
-    for item in &mut tree.items {
-        if item.mark == Mark::Narrowest && faulty.contains(&item.id.as_str()) {
-            item.mark = Mark::Fault;
-        }
+    for fault in report.findings.iter().filter(|finding| finding.severity == Severity::Fault) {
+        let at = |item: &&mut Item| item.mark == Mark::Narrowest && fault.hop.as_deref() == Some(&item.id);
+        tree.items.iter_mut().filter(at).for_each(|item| item.mark = Mark::Fault);
     }
     Some(tree)
 }
@@ -319,13 +322,13 @@ pub fn path_map(report: &CheckReport, index: usize) -> Option<Figure> {
         predicted.extend(after::pictures(report, path, &tree, direction));
     }
     pictures.extend(predicted);
-    let title = format!("Path of {}", path.target);
+    let (id, title) = (format!("path-map-{}", index + 1), format!("Path of {}", path.target));
     let alternative = format!(
         "{} The map leads from the application to the medium. The width of a lane is the ceiling of its hop; dashed lanes have a \
          ceiling that is not known; the band within a lane is what was measured.",
         path.sentence
     );
-    Some(Figure { id: format!("path-map-{}", index + 1), title, alternative, pictures, data })
+    Some(Figure { id, title, alternative, pictures, data })
 }
 
 /// The map of the whole machine: every hop once, with all paths that cross it. `None` for fewer than two paths.
@@ -337,17 +340,14 @@ pub fn machine_map(report: &CheckReport) -> Option<Figure> {
     let tree = tree_of(report, &paths, Direction::Read)?;
     let mut data = data();
     put_rows(&mut data, &tree, Direction::Read);
-    Some(Figure {
-        id: "machine-map".to_owned(),
-        title: "All paths of this machine".to_owned(),
-        alternative: format!(
-            "The links and drives of {} paths, for reads. A hop that several paths share stands once, before all that cross it. \
-             Marked is the narrowest hop of each path. Arrays, ciphers and file systems are on the map of each path.",
-            paths.len()
-        ),
-        pictures: vec![picture(&tree, "Path map of the machine, reads")],
-        data,
-    })
+    let alternative = format!(
+        "The links and drives of {} paths, for reads. A hop that several paths share stands once, before all that cross it. \
+         Marked is the narrowest hop of each path. Arrays, ciphers and file systems are on the map of each path.",
+        paths.len()
+    );
+    let title = "All paths of this machine".to_owned();
+    let pictures = vec![picture(&tree, "Path map of the machine, reads")];
+    Some(Figure { id: "machine-map".to_owned(), title, alternative, pictures, data })
 }
 
 /// A map for both widths.
