@@ -282,8 +282,9 @@ fn tree_of(report: &CheckReport, paths: &[&PathView], direction: Direction) -> O
     paths.iter().find(|path| !path.hops.is_empty())?;
     let mut tree = tree::grow(paths, direction);
     for fault in report.findings.iter().filter(|finding| finding.severity == Severity::Fault) {
-        let at = |item: &&mut Item| item.mark == Mark::Narrowest && fault.hop.as_deref() == Some(&item.id);
-        tree.items.iter_mut().filter(at).for_each(|item| item.mark = Mark::Fault);
+        let is_it = |item: &&mut Item| fault.hop.as_deref() == Some(item.id.as_str());
+        let narrowest = tree.items.iter_mut().filter(|item| item.mark == Mark::Narrowest);
+        narrowest.filter(is_it).for_each(|item| item.mark = Mark::Fault);
     }
     Some(tree)
 }
