@@ -111,11 +111,11 @@ pub fn build(
 
 /// What speaks against writing to a device after it was cleared.
 pub fn left_by(device: &str, cleared: &Cleared) -> Vec<Reason> {
+    let device = || device.to_owned();
     let foreign = cleared.foreign.iter();
-    let foreign =
-        foreign.map(|found| Reason::Data { device: device.to_owned(), at: found.at, looks: found.looks() });
-    let rest = (cleared.left.get() > 0 || cleared.is_broken_off)
-        .then(|| Reason::Marked { device: device.to_owned(), at: Bytes::new(0) });
+    let foreign = foreign.map(|it| Reason::Data { device: device(), at: it.at, looks: it.looks() });
+    let is_left = cleared.left.get() > 0 || cleared.is_broken_off;
+    let rest = is_left.then(|| Reason::Marked { device: device(), at: Bytes::new(0) });
     foreign.chain(rest).collect()
 }
 
@@ -144,16 +144,11 @@ fn reason(reason: &Reason) -> ReasonView {
 }
 
 fn data(device: &str, at: Bytes, looks: &Looks) -> ContentView {
-    let signature = match *looks {
-        Looks::Begins { name, class, start, source } => {
-            Signature { name, class, offsets: vec![start], source }
-        }
-        _ => {
-            let source = "bytes that are not zero";
-            Signature { name: "data", class: Class::Data, offsets: vec![at], source }
-        }
+    let (name, class, at, source) = match *looks {
+        Looks::Begins { name, class, start, source } => (name, class, start, source),
+        _ => ("data", Class::Data, at, "bytes that are not zero"),
     };
-    ContentView { device: device.to_owned(), signature }
+    ContentView { device: device.to_owned(), signature: Signature { name, class, offsets: vec![at], source } }
 }
 
 /// The report for a person. It ends with a newline.
@@ -165,9 +160,7 @@ pub fn render(report: &GuardReport) -> String {
 pub fn document(report: &GuardReport, audience: Audience) -> Document {
     let mut out = Document::new("guard", &report.device, None);
     let subject = format!("{} ({})", report.device, report.size_bytes);
-    if let Some(cleaned) = &report.cleaned {
-        out.say(0, Tone::Normal, cleaned_text(cleaned));
-    }
+    out.says(0, Tone::Normal, report.cleaned.iter().map(cleaned_text));
     if report.may_write {
         let searched = report.searched.as_ref().map(searched_text).unwrap_or_default();
         let text = format!(
@@ -186,9 +179,7 @@ pub fn document(report: &GuardReport, audience: Audience) -> Document {
 
 /// What speaks against it, and what to do.
 fn refused(out: &mut Document, report: &GuardReport) {
-    for reason in &report.reasons {
-        out.lead((Tone::Bad, "  - "), Tone::Normal, &reason.summary);
-    }
+    out.leads((Tone::Bad, "  - "), Tone::Normal, report.reasons.iter().map(|reason| &reason.summary));
     for hint in once(report.reasons.iter().map(|reason| reason.hint), &report.blank_by) {
         match hint.strip_prefix("  ") {
             Some(way) => out.lead((Tone::Normal, "hint:   "), Tone::Normal, way),
@@ -238,8 +229,7 @@ fn once<'h>(all: impl Iterator<Item = &'h str>, ways: &[WayView]) -> Vec<String>
     let mut hints = distinct(all.map(str::to_owned));
     if !ways.is_empty() {
         hints.push("if nothing on it is needed, one of these makes it blank:".to_owned());
-        let line = |way: &WayView| format!("  `{}` destroys {}", way.command, way.destroys);
-        hints.extend(ways.iter().map(line));
+        hints.extend(ways.iter().map(|way| format!("  `{}` destroys {}", way.command, way.destroys)));
         hints.push(NOT_ENOUGH.to_owned());
     }
     hints

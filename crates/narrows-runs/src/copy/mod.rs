@@ -209,38 +209,35 @@ fn sentence(result: &CopyResult) -> String {
     let Some((side, share)) = result.limit().filter(|_| result.small.files + result.large.files > 0) else {
         return "No file was copied.".to_owned();
     };
-    let (what, waited) = match side {
-        Side::Source => ("Reading the source limits", "waited for that."),
+    let (what, did) = match side {
+        Side::Source => ("Reading the source limits", "waited for that"),
         Side::Destination => {
-            ("Writing to the destination limits", "waited for that, and for data to become durable.")
+            ("Writing to the destination limits", "waited for that, and for data to become durable")
         }
-        Side::Verification => ("Reading the destination back limits", "waited for that. See --no-verify."),
+        Side::Verification => ("Reading the destination back limits", "waited for that. See --no-verify"),
         Side::Metadata => {
-            ("Names and attributes limit", "waited for opens, creates, renames and directories.")
+            ("Names and attributes limit", "waited for opens, creates, renames and directories")
         }
-        Side::Contention => ("Other programs limit", "was ready to go on while processors worked for them."),
-        Side::Processor => ("The processor limits", "computed."),
+        Side::Contention => ("Other programs limit", "was ready to go on while processors worked for them"),
+        Side::Processor => ("The processor limits", "computed"),
     };
-    format!("{what} this copy: {} of its time it {waited}", human::percent(share))
+    format!("{what} this copy: {} of its time it {did}.", human::percent(share))
 }
 
 fn notes(result: &CopyResult, moved: &Moved) -> Vec<String> {
-    let mut notes = Vec::new();
-    notes.extend(cache_note(result, moved));
-    if result.read_back.is_some_and(|back| back.advised > 0) {
-        notes.push(
-            "The file system of DST has no direct I/O for some files: what was read back may have come from memory."
-                .to_owned(),
-        );
-    }
-    let mut lost = |count: u64, what: &str| {
-        if count > 0 {
-            notes.push(format!("{count} names lost {what}, which DST cannot hold or this user may not set."));
-        }
+    let buffered = "The file system of DST has no direct I/O for some files: what was read back may have come from memory.";
+    let is_buffered = result.read_back.is_some_and(|back| back.advised > 0);
+    let lost = |count: u64, what: &str| {
+        let why = "which DST cannot hold or this user may not set";
+        (count > 0).then(|| format!("{count} names lost {what}, {why}."))
     };
-    lost(result.lost_owners, "their owner");
-    lost(result.lost_xattrs, "extended attributes");
-    notes
+    let notes = [
+        cache_note(result, moved),
+        is_buffered.then(|| buffered.to_owned()),
+        lost(result.lost_owners, "their owner"),
+        lost(result.lost_xattrs, "extended attributes"),
+    ];
+    notes.into_iter().flatten().collect()
 }
 
 /// What the devices of the source did not read came from memory. On a device that holds both ends, what was read back is
@@ -251,9 +248,8 @@ fn cache_note(result: &CopyResult, moved: &Moved) -> Option<String> {
         return None;
     }
     if moved.source.is_empty() {
-        return Some(
-            "SRC is on no block device here: what a server or memory did cannot be seen.".to_owned(),
-        );
+        let why = "SRC is on no block device here: what a server or memory did cannot be seen.";
+        return Some(why.to_owned());
     }
     let is_shared =
         moved.source.iter().any(|one| moved.destination.iter().any(|other| other.name == one.name));
@@ -268,17 +264,12 @@ fn cache_note(result: &CopyResult, moved: &Moved) -> Option<String> {
 }
 
 fn failure(fault: &Fault) -> FailureView {
-    let region = match fault.why {
-        Why::Mismatch { offset, length } => Some((offset, length)),
-        _ => None,
+    let (offset, length) = match fault.why {
+        Why::Mismatch { offset, length } => (Some(offset), Some(length)),
+        _ => (None, None),
     };
-    FailureView {
-        path: name(&fault.path),
-        code: fault.why.code().into(),
-        reason: fault.why.to_string(),
-        offset: region.map(|region| region.0),
-        length: region.map(|region| region.1),
-    }
+    let (code, reason) = (fault.why.code().into(), fault.why.to_string());
+    FailureView { path: name(&fault.path), code, reason, offset, length }
 }
 
 /// Names that are listed one by one; the rest is counted, and in the JSON.
@@ -306,16 +297,13 @@ pub fn document(report: &CopyReport, audience: Audience) -> Document {
     out.add(Block::Table(time(&report.time)));
     devices(&mut out, report);
     out.say(2, Tone::Faint, how(report));
-    for note in &report.notes {
-        out.lead((Tone::Warn, "! "), Tone::Normal, note);
-    }
+    out.leads((Tone::Warn, "! "), Tone::Normal, &report.notes);
     let skipped = report.skipped.iter().map(|skipped| format!("{}: {}", skipped.path, skipped.what));
     names(&mut out, ("Not copied by design", Tone::Normal), skipped.collect());
     let failed = report.failures.iter().map(|failure| format!("{}: {}", failure.path, failure.reason));
     names(&mut out, ("Not copied", Tone::Bad), failed.collect());
-    if let Some(manifest) = &report.manifest {
-        out.say(0, Tone::Normal, format!("--resume goes on from here (kept in {manifest})"));
-    }
+    let goes_on = report.manifest.iter().map(|file| format!("--resume goes on from here (kept in {file})"));
+    out.says(0, Tone::Normal, goes_on);
     out.figures(Place::Charts, chart::time_budget(report));
     if audience == Audience::Public { out.scrubbed() } else { out }
 }
@@ -410,11 +398,10 @@ fn time(time: &Spent) -> Table {
 
 fn devices(out: &mut impl Blocks, report: &CopyReport) {
     for (side, devices) in [("SRC", &report.source_devices), ("DST", &report.destination_devices)] {
-        for DeviceView { name, read_bytes, written_bytes } in devices {
-            let text =
-                format!("device {name} of {side}, whoever used it: read {read_bytes}, wrote {written_bytes}");
-            out.say(2, Tone::Faint, text);
-        }
+        let said = devices.iter().map(|DeviceView { name, read_bytes, written_bytes }| {
+            format!("device {name} of {side}, whoever used it: read {read_bytes}, wrote {written_bytes}")
+        });
+        out.says(2, Tone::Faint, said);
     }
 }
 
@@ -431,11 +418,10 @@ fn how(report: &CopyReport) -> String {
 }
 
 fn names(out: &mut impl Blocks, (title, tone): (&str, Tone), names: Vec<String>) {
-    if names.is_empty() {
-        return;
+    if !names.is_empty() {
+        out.say(0, tone, format!("{title}: {}", names.len()));
+        out.first(MOST_NAMES, (Tone::Normal, "  "), Tone::Normal, &names, ", see --json");
     }
-    out.say(0, tone, format!("{title}: {}", names.len()));
-    out.first(MOST_NAMES, (Tone::Normal, "  "), Tone::Normal, &names, ", see --json");
 }
 
 #[cfg(test)]

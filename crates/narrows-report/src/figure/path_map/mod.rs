@@ -323,13 +323,13 @@ pub fn path_map(report: &CheckReport, index: usize) -> Option<Figure> {
         predicted.extend(after::pictures(report, path, &tree, direction));
     }
     pictures.extend(predicted);
-    let (id, title) = (format!("path-map-{}", index + 1), format!("Path of {}", path.target));
+    let title = format!("Path of {}", path.target);
     let alternative = format!(
         "{} The map leads from the application to the medium. The width of a lane is the ceiling of its hop; dashed lanes have a \
          ceiling that is not known; the band within a lane is what was measured.",
         path.sentence
     );
-    Some(Figure { id, title, alternative, pictures, data })
+    Some(Figure { id: format!("path-map-{}", index + 1), title, alternative, pictures, data })
 }
 
 /// The map of the whole machine: every hop once, with all paths that cross it. `None` for fewer than two paths.
