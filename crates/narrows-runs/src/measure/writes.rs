@@ -15,19 +15,16 @@ pub(crate) fn put(out: &mut impl Blocks, writes: &Account, is_device: bool) {
 }
 
 fn put_all(out: &mut impl Blocks, writes: &Account, is_device: bool) {
-    let mut text = "data that cannot be compressed".to_owned();
-    if let Some(counted) = writes.device_written.filter(|_| !is_device) {
-        text.push_str(&format!(" ({counted} by the device's counter, whoever wrote it)"));
-    }
-    text.push_str(&match writes.limit_is_asked {
-        false => "; that much is allowed without --max-writes".to_owned(),
-        true => "; --max-writes allows that much".to_owned(),
-    });
-    if let Some(estimate) = &writes.estimate {
-        text.push_str(&format!(
-            "; estimated {} in {}, took {}",
-            estimate.bytes, estimate.time, estimate.actual_time
-        ));
-    }
+    let counted = writes.device_written.filter(|_| !is_device);
+    let counted = counted.map(|it| format!(" ({it} by the device's counter, whoever wrote it)"));
+    let allowed = match writes.limit_is_asked {
+        false => "that much is allowed without --max-writes",
+        true => "--max-writes allows that much",
+    };
+    let estimate = writes.estimate.as_ref();
+    let estimate =
+        estimate.map(|it| format!("; estimated {} in {}, took {}", it.bytes, it.time, it.actual_time));
+    let [counted, estimate] = [counted, estimate].map(Option::unwrap_or_default);
+    let text = format!("data that cannot be compressed{counted}; {allowed}{estimate}");
     out.say(9, Tone::Normal, text);
 }
