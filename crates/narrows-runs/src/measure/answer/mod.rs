@@ -25,10 +25,9 @@ fn known_to(rate: BytesPerSec, ends: Option<[BytesPerSec; 2]>) -> String {
 
 /// What a rate tells of the narrowest hop of the path, and what names the hop where it does not.
 fn against(target: &str, rate: BytesPerSec, ceiling: Option<&PathCeiling>) -> (String, Option<String>) {
-    let look = step(format!(
-        "`narrows measure {}` watches every hop during a run and names the narrowest.",
-        shell::path(target)
-    ));
+    let target = shell::path(target);
+    let look =
+        step(format!("`narrows measure {target}` watches every hop during a run and names the narrowest."));
     let Some(ceiling) = ceiling else {
         let text = "No hop of the path has a known ceiling, so this run does not tell which hop limits.";
         return (text.to_owned(), Some(look));
@@ -91,12 +90,8 @@ fn side(
     let (name, fastest) = by(|side| side.bytes_per_second.get())?;
     let most = by(|side| side.iops.get()).filter(|(other, _)| other != name);
     let iops = most.map(|(other, it)| format!(", and {} IOPS ({other})", human::count(it.iops.get())));
-    let (limit, look) = against(&report.target.name, fastest.bytes_per_second, ceiling);
-    let said = format!(
-        "{what} of {} reach {} ({name}){}.",
-        report.target.name,
-        known_to(fastest.bytes_per_second, fastest.ci95),
-        iops.unwrap_or_default()
-    );
-    Some((said, limit, look))
+    let (target, iops) = (&report.target.name, iops.unwrap_or_default());
+    let rate = known_to(fastest.bytes_per_second, fastest.ci95);
+    let (limit, look) = against(target, fastest.bytes_per_second, ceiling);
+    Some((format!("{what} of {target} reach {rate} ({name}){iops}."), limit, look))
 }

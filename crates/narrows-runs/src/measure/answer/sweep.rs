@@ -3,6 +3,7 @@
 use super::{against, known_to};
 use crate::measure::sweep::{Along, Curve, SweepPoint, along, x};
 use crate::measure::{MeasureReport, PathCeiling};
+use narrows_base::lists::distinct;
 use narrows_base::units::{Bytes, BytesPerSec, human};
 use narrows_load::preset::LoadSpec;
 use narrows_load::stats::sweep::Plateau;
@@ -50,8 +51,6 @@ impl Level<'_> {
 pub(super) fn sweep(report: &MeasureReport) -> Option<Answer> {
     let points = report.points();
     points.first()?;
-    let mut answer = Answer::default();
-    let mut sentences = Vec::new();
     let trusted: Vec<&SweepPoint<'_>> = points.iter().filter(|point| point.trusted != Some(false)).collect();
     if trusted.is_empty() {
         return Some(Answer {
@@ -65,19 +64,13 @@ pub(super) fn sweep(report: &MeasureReport) -> Option<Answer> {
             mixes.push(point.load);
         }
     }
-    for mix in mixes.into_iter().take(MOST) {
+    let told = mixes.into_iter().take(MOST).map(|mix| {
         let of: Vec<&SweepPoint<'_>> = trusted.iter().copied().filter(|it| is_alike(mix, it.load)).collect();
         let all: Vec<&SweepPoint<'_>> = points.iter().filter(|it| is_alike(mix, it.load)).collect();
-        let (said, todo) = of_mix(report, mix, (&of, &all));
-        sentences.push(said);
-        for text in todo {
-            if !answer.todo.contains(&text) {
-                answer.todo.push(text);
-            }
-        }
-    }
-    answer.sentence = sentences.join(" ");
-    Some(answer)
+        of_mix(report, mix, (&of, &all))
+    });
+    let (sentences, todo): (Vec<String>, Vec<Vec<String>>) = told.unzip();
+    Some(Answer { sentence: sentences.join(" "), todo: distinct(todo.into_iter().flatten()) })
 }
 
 /// What to do where too few loads can be trusted.
@@ -120,21 +113,16 @@ fn of_mix(
     if is_scattered || doubtful as f64 > DOUBTFUL * all.len() as f64 {
         return too_noisy(report, mix, fastest, (doubtful, all.len()));
     }
-    let at = at(&level.curve.of, level.curve.along, level.plateau.from);
-    let span = level
-        .span
-        .map(|ends| format!(" (95 % intervals of its runs: {})", from_to(ends)))
-        .unwrap_or_default();
-    let mut said =
-        vec![format!("{} of {target} reach {}{span} with {at}.", what(mix), level.plateau.bytes_per_second)];
+    let (rate, at) =
+        (level.plateau.bytes_per_second, at(&level.curve.of, level.curve.along, level.plateau.from));
+    let span = level.span.map(|ends| format!(" (95 % intervals of its runs: {})", from_to(ends)));
+    let span = span.unwrap_or_default();
+    let mut said = vec![format!("{} of {target} reach {rate}{span} with {at}.", what(mix))];
     said.extend(kinds_of_limit(&levels));
     let mut todo = vec![load_to_use(level)];
     if let Some(drop) = level.curve.shape.drops.first() {
-        said.push(format!(
-            "From {} on it is {} less.",
-            human::grouped(drop.from as u64),
-            human::percent(drop.fraction)
-        ));
+        let (from, part) = (human::grouped(drop.from as u64), human::percent(drop.fraction));
+        said.push(format!("From {from} on it is {part} less."));
     }
     let (limit, look) = against(target, level.plateau.bytes_per_second, ceiling);
     said.push(limit);
@@ -156,44 +144,40 @@ fn too_noisy(
     fastest: &SweepPoint<'_>,
     (doubtful, all): (usize, usize),
 ) -> (String, Vec<String>) {
-    let along = along(mix);
     let why = match doubtful {
         0 => "loads differ from their neighbours by more than their intervals".to_owned(),
         some => format!("{some} of {all} loads are not to be trusted"),
     };
-    let said = format!(
-        "{} of {} reach {} with {}. It was too noisy for a knee: {why}.",
-        what(mix),
-        report.target.name,
-        known_to(fastest.bytes_per_second, fastest.ci95),
-        at(fastest.load, along, x(fastest.load))
-    );
-    (said, vec![step(what_helps(report))])
+    let reach = reach(&report.target.name, mix, fastest);
+    (format!("{reach}. It was too noisy for a knee: {why}."), vec![step(what_helps(report))])
+}
+
+/// What the fastest load of a mix gives.
+fn reach(target: &str, mix: &LoadSpec, fastest: &SweepPoint<'_>) -> String {
+    let rate = known_to(fastest.bytes_per_second, fastest.ci95);
+    let at = at(fastest.load, along(mix), x(fastest.load));
+    format!("{} of {target} reach {rate} with {at}", what(mix))
 }
 
 /// The plateaus of the curves of a mix whose runs are all to be trusted, by block size.
 fn levels<'r>(report: &'r MeasureReport, mix: &LoadSpec, points: &[&SweepPoint<'_>]) -> Vec<Level<'r>> {
+    let level = |curve: &'r Curve| {
+        let plateau = curve.shape.plateau?;
+        let of_block = points.iter().filter(|it| it.load.block_size == curve.of.block_size);
+        let runs = of_block.filter(|it| (plateau.from..=plateau.to).contains(&x(it.load)));
+        let runs: Vec<&&SweepPoint<'_>> = runs.collect();
+        if runs.iter().any(|run| run.trusted == Some(false)) {
+            return None;
+        }
+        let ends: Option<Vec<[BytesPerSec; 2]>> = runs.iter().map(|run| run.ci95).collect();
+        let span = ends.and_then(|ends| {
+            let low = ends.iter().map(|end| end[0]).reduce(BytesPerSec::min)?;
+            Some([low, ends.iter().map(|end| end[1]).reduce(BytesPerSec::max)?])
+        });
+        Some(Level { curve, plateau, span })
+    };
     let of_mix = report.curves.iter().filter(|curve| is_alike(mix, &curve.of));
-    let mut levels: Vec<Level<'r>> = of_mix
-        .filter_map(|curve| {
-            let plateau = curve.shape.plateau?;
-            let runs: Vec<&&SweepPoint<'_>> = points
-                .iter()
-                .filter(|it| it.load.block_size == curve.of.block_size)
-                .filter(|it| (plateau.from..=plateau.to).contains(&x(it.load)))
-                .collect();
-            if runs.iter().any(|run| run.trusted == Some(false)) {
-                return None;
-            }
-            let ends: Option<Vec<[BytesPerSec; 2]>> = runs.iter().map(|run| run.ci95).collect();
-            let span = ends.filter(|ends| !ends.is_empty()).map(|ends| {
-                let low = ends.iter().map(|end| end[0].get()).fold(f64::INFINITY, f64::min);
-                let high = ends.iter().map(|end| end[1].get()).fold(0.0, f64::max);
-                [BytesPerSec::new(low), BytesPerSec::new(high)]
-            });
-            Some(Level { curve, plateau, span })
-        })
-        .collect();
+    let mut levels: Vec<Level<'r>> = of_mix.filter_map(level).collect();
     levels.sort_by_key(Level::block);
     levels
 }
@@ -207,10 +191,10 @@ fn kinds_of_limit(levels: &[Level<'_>]) -> Option<String> {
     let by_rate = levels.iter().rev().take_while(|it| near(it.rate(), last.rate())).count();
     let mut parts = Vec::new();
     if by_number >= 2 {
-        let up_to = human::block_size(levels.get(by_number - 1)?.block());
+        let (up_to, most) =
+            (human::block_size(levels.get(by_number - 1)?.block()), human::count(first.iops()));
         parts.push(format!(
-            "Up to {up_to} a limit on the number of I/Os holds: {} IOPS, whatever their size.",
-            human::count(first.iops())
+            "Up to {up_to} a limit on the number of I/Os holds: {most} IOPS, whatever their size."
         ));
     }
     if by_rate >= 2 {
@@ -228,15 +212,10 @@ fn without_plateau(
 ) -> (String, Vec<String>) {
     let best = points.iter().max_by(|a, b| a.bytes_per_second.get().total_cmp(&b.bytes_per_second.get()));
     let Some(best) = best else { return (String::new(), Vec::new()) };
-    let along = along(mix);
     let (limit, look) = against(target, best.bytes_per_second, ceiling);
-    let said = format!(
-        "{} of {target} reach {} with {}, the fastest load that was run; more may give more. {limit}",
-        what(mix),
-        known_to(best.bytes_per_second, best.ci95),
-        at(best.load, along, x(best.load))
-    );
-    let more = match along {
+    let reach = reach(target, mix, best);
+    let said = format!("{reach}, the fastest load that was run; more may give more. {limit}");
+    let more = match along(mix) {
         Along::Depth => step("Sweep deeper queues too (`--depth`) until the rate rises no more."),
         Along::Streams => step("Sweep more streams too (`--threads`) until the rate rises no more."),
     };
