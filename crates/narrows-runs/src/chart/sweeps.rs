@@ -105,20 +105,17 @@ fn heat_of(points: &[SweepPoint<'_>], at: usize) -> Option<Figure> {
             ..Legend::default()
         },
     };
-    let place = points.iter().find(|point| rate(point) >= most).map(|point| point.load);
-    let place = place
-        .map(|load| format!(", at {} and depth {}", human::block_size(load.block_size), load.queue_depth))
-        .unwrap_or_default();
-    Some(Figure {
-        id: format!("sweep-heat-{}", at + 1),
-        title: format!("Block size and queue depth: {}", said(first.load)),
-        alternative: format!(
-            "Rates for each block size and queue depth; the highest is {highest}{place}. Framed cells are within 5 % of it. A question mark \
-             says that a result is not trusted.",
-        ),
-        pictures: vec![picture(|width| heat(width, &map))],
-        data: heat_data(points),
-    })
+    let place = points.iter().find(|point| rate(point) >= most).map(|point| {
+        format!(", at {} and depth {}", human::block_size(point.load.block_size), point.load.queue_depth)
+    });
+    let place = place.unwrap_or_default();
+    let title = format!("Block size and queue depth: {}", said(first.load));
+    let alternative = format!(
+        "Rates for each block size and queue depth; the highest is {highest}{place}. Framed cells are within 5 % of it. A question mark \
+         says that a result is not trusted.",
+    );
+    let (pictures, data) = (vec![picture(|width| heat(width, &map))], heat_data(points));
+    Some(Figure { id: format!("sweep-heat-{}", at + 1), title, alternative, pictures, data })
 }
 
 /// Rates over depth or streams with the knee, one for each curve of the sweep.
@@ -142,9 +139,7 @@ fn knee_of(all: &[SweepPoint<'_>], curve: &Curve, at: usize) -> Option<Figure> {
     let told = knee.as_ref().map_or("No knee was found.".to_owned(), |event| format!("A {}.", event.name));
     let events: Vec<Event> = knee.into_iter().collect();
     let mut data = Data::new(&["at#", "rate#"]);
-    for point in &points {
-        data.push([point.x.to_string(), human::rate(point.bytes_per_second)]);
-    }
+    points.iter().for_each(|it| data.push([it.x.to_string(), human::rate(it.bytes_per_second)]));
     let (size, said) = (human::block_size(curve.of.block_size), said(&curve.of));
     let across = &format!("{what}, logarithmic");
     let (label, up, name) = ("Rate and its knee", "rate", said.clone());
