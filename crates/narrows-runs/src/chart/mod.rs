@@ -8,7 +8,7 @@ mod sweeps;
 #[cfg(test)]
 mod tests;
 #[cfg(test)]
-mod whole;
+mod whole_tests;
 
 pub(crate) use knees::fleet_knees;
 pub(crate) use rates::{alone_together, fullness, ladder_waterfall, time_budget};
