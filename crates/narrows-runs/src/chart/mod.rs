@@ -2,7 +2,6 @@
 
 mod knees;
 mod rates;
-mod runs;
 mod spread;
 mod sweeps;
 #[cfg(test)]
@@ -11,7 +10,6 @@ mod tests;
 mod whole_tests;
 
 pub(crate) use knees::fleet_knees;
-pub(crate) use rates::{alone_together, fullness, ladder_waterfall, time_budget};
-pub(crate) use runs::measure;
+pub(crate) use rates::{alone_together, fullness, ladder_waterfall, measure, time_budget};
 pub(crate) use spread::fleet_rates;
 pub(crate) use sweeps::{sweep_heat, sweep_knee};

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::chart;
-use crate::measure::writes;
+use crate::measure::put_writes;
 use narrows_base::units::{BytesPerSec, Nanos, human};
 use narrows_load::measurement::Measurement;
 use narrows_load::preset::LoadSpec;
@@ -256,7 +256,7 @@ pub fn document(report: &LadderReport, audience: Audience) -> Document {
     let left_out = report.left_out.iter().map(|left| format!("{}: {}", left.hop, left.reason));
     out.leads((Tone::Warn, "not measured: "), Tone::Normal, left_out);
     if let Some(written) = &report.writes {
-        writes::put(&mut out, written, false);
+        put_writes(&mut out, written, false);
     }
     for ladder in &report.ladders {
         out.gap();

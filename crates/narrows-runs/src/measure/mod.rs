@@ -7,9 +7,9 @@ mod answer;
 mod build;
 pub mod sweep;
 mod text;
-pub(crate) mod writes;
 
 pub use build::{Context, checks, not_begun, of_load, of_scan, report};
+pub(crate) use text::put_writes;
 pub use text::{document, list};
 
 use serde::{Deserialize, Serialize};

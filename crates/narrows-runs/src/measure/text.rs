@@ -3,7 +3,6 @@
 
 use super::{
     Checks, MeasureReport, PathCeiling, PeerView, Settings, SideView, TargetKind, TestResult, answer, sweep,
-    writes,
 };
 use crate::chart;
 use narrows_base::lists::{grouped, known_of};
@@ -14,6 +13,7 @@ use narrows_report::document::{
 };
 use narrows_report::text::percentiles;
 use narrows_report::view::ConditionView;
+use narrows_session::writes::Account;
 
 /// The margin of what is said of a test.
 const DETAIL: usize = 4;
@@ -42,7 +42,7 @@ pub fn document(report: &MeasureReport, audience: Audience) -> Document {
     }
     left_out(&mut out, report);
     if let Some(written) = &report.writes {
-        writes::put(&mut out, written, report.target.kind == TargetKind::OwnedDevice);
+        put_writes(&mut out, written, report.target.kind == TargetKind::OwnedDevice);
     }
     commands(&mut out, report);
     out.not_complete(report.reason.as_ref().filter(|_| !report.complete));
@@ -319,6 +319,31 @@ fn commands(out: &mut Document, report: &MeasureReport) {
     let commands = report.results.iter().map(|result| result.fio_command.clone()).collect();
     out.verbose(|out| out.add(Block::Commands("The same tests with fio:", commands)));
     out.part(Place::Data, "");
+}
+
+/// What was written, in words.
+pub(crate) fn put_writes(out: &mut impl Blocks, writes: &Account, is_device: bool) {
+    let (written, limit) = (human::bytes(writes.written), human::bytes(writes.limit));
+    out.gap();
+    let cleared = if is_device { "; what was written is cleared afterwards" } else { "" };
+    let brief = format!("{written} of the {limit} that may be written{cleared}");
+    out.lead((Tone::Faint, "written: "), Tone::Normal, brief);
+    out.verbose(|out| put_all(out, writes, is_device));
+}
+
+fn put_all(out: &mut impl Blocks, writes: &Account, is_device: bool) {
+    let counted = writes.device_written.filter(|_| !is_device);
+    let counted = counted.map(|it| format!(" ({it} by the device's counter, whoever wrote it)"));
+    let allowed = match writes.limit_is_asked {
+        false => "that much is allowed without --max-writes",
+        true => "--max-writes allows that much",
+    };
+    let estimate = writes.estimate.as_ref();
+    let estimate =
+        estimate.map(|it| format!("; estimated {} in {}, took {}", it.bytes, it.time, it.actual_time));
+    let [counted, estimate] = [counted, estimate].map(Option::unwrap_or_default);
+    let text = format!("data that cannot be compressed{counted}; {allowed}{estimate}");
+    out.say(9, Tone::Normal, text);
 }
 
 #[cfg(test)]
