@@ -87,12 +87,11 @@ impl Document {
 
     /// The parts in the order of a page.
     fn parts(&self) -> Vec<PagePart<'_>> {
-        let mut parts = vec![PagePart { place: Place::Verdict, title: "", blocks: Vec::new() }];
+        let part = |place, title| PagePart { place, title, blocks: Vec::new() };
+        let mut parts = vec![part(Place::Verdict, "")];
         for block in &self.blocks {
             match block {
-                Block::Part(place, title) => {
-                    parts.push(PagePart { place: *place, title, blocks: Vec::new() });
-                }
+                Block::Part(place, title) => parts.push(part(*place, title)),
                 block => parts.last_mut().into_iter().for_each(|part| part.blocks.push(block)),
             }
         }
@@ -185,13 +184,9 @@ impl Writer<'_> {
     }
 
     fn document(&mut self, document: &Document) {
-        let _ = writeln!(
-            self.out,
-            "<article id=\"r{}\" aria-label=\"{}\">\n<header>\n<p class=\"kicker\">{}</p>",
-            self.id,
-            markup(&document.title()),
-            markup(&document.words())
-        );
+        let (title, words) = (markup(&document.title()), markup(&document.words()));
+        let _ = writeln!(self.out, "<article id=\"r{}\" aria-label=\"{title}\">\n<header>", self.id);
+        let _ = writeln!(self.out, "<p class=\"kicker\">{words}</p>");
         let name = [document.subject.as_str(), document.command, "every storage path"];
         self.title(1, name.into_iter().find(|name| !name.is_empty()).unwrap_or_default());
         self.put("</header>\n");
@@ -317,11 +312,9 @@ impl Writer<'_> {
             Severity::Limit => ("limit", "▲ LIMIT", "warn"),
             Severity::Info => ("info", "ℹ INFO", "faint"),
         };
-        let _ = writeln!(
-            self.out,
-            "<div class=\"finding {kind}\">\n<p><span class=\"word {tone}\">{word}</span> {}</p>",
-            prose(&finding.text)
-        );
+        let text = prose(&finding.text);
+        let _ = writeln!(self.out, "<div class=\"finding {kind}\">");
+        let _ = writeln!(self.out, "<p><span class=\"word {tone}\">{word}</span> {text}</p>");
         if let Some(also) = &finding.also {
             let _ = writeln!(self.out, "<p class=\"faint\">{}</p>", prose(also));
         }
@@ -342,10 +335,8 @@ impl Writer<'_> {
             return;
         }
         let label = self.label(if table.caption.is_empty() { "Table" } else { &table.caption });
-        let _ = writeln!(
-            self.out,
-            "<div class=\"wide\" role=\"region\" aria-label=\"{label}\" tabindex=\"0\"><table>"
-        );
+        let region = "<div class=\"wide\" role=\"region\"";
+        let _ = writeln!(self.out, "{region} aria-label=\"{label}\" tabindex=\"0\"><table>");
         if !table.caption.is_empty() {
             let _ = writeln!(self.out, "<caption>{}</caption>", markup(&table.caption));
         }
@@ -393,11 +384,11 @@ impl Writer<'_> {
         let tone = class(cell.tone.unwrap_or(Tone::Normal));
         if let Content::Bar(part) = cell.content {
             let width = (part.clamp(0.0, 1.0) * 1000.0).round() / 10.0;
+            let class = classes(&["cell", tone]);
             let _ = write!(
                 self.out,
-                "<td><svg{} viewBox=\"0 0 100 10\" preserveAspectRatio=\"none\" aria-hidden=\"true\"><rect width=\"{width}\" \
-                 height=\"10\"/></svg></td>",
-                classes(&["cell", tone])
+                "<td><svg{class} viewBox=\"0 0 100 10\" preserveAspectRatio=\"none\" aria-hidden=\"true\"><rect width=\"{width}\" \
+                 height=\"10\"/></svg></td>"
             );
             return;
         }
@@ -408,14 +399,10 @@ impl Writer<'_> {
         let number = if column.right && !cell.spans { "n" } else { "" };
         let span = if cell.spans && left > 1 { format!(" colspan=\"{left}\"") } else { String::new() };
         let words = cell.words();
-        let (tag, end) =
-            if column.names && !words.is_empty() { ("th scope=\"row\"", "th") } else { ("td", "td") };
+        let is_name = column.names && !words.is_empty();
+        let (tag, end) = if is_name { ("th scope=\"row\"", "th") } else { ("td", "td") };
         debug_assert!(!matches!(column.width, Width::Bar(..)) || words.is_empty());
-        let _ = write!(
-            self.out,
-            "<{tag}{}{span}>{}</{end}>",
-            classes(&[number, tone, depth, long(&words, number)]),
-            prose(words.trim())
-        );
+        let class = classes(&[number, tone, depth, long(&words, number)]);
+        let _ = write!(self.out, "<{tag}{class}{span}>{}</{end}>", prose(words.trim()));
     }
 }

@@ -119,19 +119,17 @@ fn by_position(samples: &[(Bytes, BytesPerSec)], style: &Style) -> Vec<String> {
     }
     let most = BytesPerSec::new(most);
     let means = columns_of(samples, columns);
-    let mut lines: Vec<String> = (0..ROWS)
-        .rev()
-        .map(|row| {
-            let scale = match row {
-                0 => human::rate(most * 0.0),
-                r if r + 1 == ROWS => human::rate(most),
-                r if r == ROWS / 2 => human::rate(most / 2.0),
-                _ => String::new(),
-            };
-            let bars: String = means.iter().map(|mean| step(mean / most.get(), row, style.unicode)).collect();
-            format!("{scale:>10}  {}", bars.trim_end())
-        })
-        .collect();
+    let row = |row: usize| {
+        let scale = match row {
+            0 => human::rate(most * 0.0),
+            r if r + 1 == ROWS => human::rate(most),
+            r if r == ROWS / 2 => human::rate(most / 2.0),
+            _ => String::new(),
+        };
+        let bars: String = means.iter().map(|mean| step(mean / most.get(), row, style.unicode)).collect();
+        format!("{scale:>10}  {}", bars.trim_end())
+    };
+    let mut lines: Vec<String> = (0..ROWS).rev().map(row).collect();
     let end = samples.last().map_or_else(String::new, |(offset, _)| human::bytes(*offset));
     let room = columns.saturating_sub(1);
     lines.push(format!("{:>10}  0{end:>room$}", "position"));
@@ -140,14 +138,12 @@ fn by_position(samples: &[(Bytes, BytesPerSec)], style: &Style) -> Vec<String> {
 
 /// The mean rate of each column's samples.
 fn columns_of(samples: &[(Bytes, BytesPerSec)], columns: usize) -> Vec<f64> {
-    let count = samples.len();
-    (0..columns)
-        .map(|column| {
-            let (from, to) = (column * count / columns, (column + 1) * count / columns);
-            let part = samples.get(from..to).unwrap_or_default();
-            part.iter().map(|(_, rate)| rate.get()).sum::<f64>() / part.len().max(1) as f64
-        })
-        .collect()
+    let end = |column: usize| column * samples.len() / columns;
+    let mean = |column: usize| {
+        let part = samples.get(end(column)..end(column + 1)).unwrap_or_default();
+        part.iter().map(|(_, rate)| rate.get()).sum::<f64>() / part.len().max(1) as f64
+    };
+    (0..columns).map(mean).collect()
 }
 
 /// What a column shows in a row, `share` of the whole height being filled.
