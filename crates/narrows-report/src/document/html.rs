@@ -141,11 +141,6 @@ fn prose(text: &str) -> String {
     parts.iter().enumerate().map(code).collect()
 }
 
-/// Leads that begin an item of a list.
-fn is_bullet(lead: &str) -> bool {
-    matches!(lead.trim(), "·" | "-" | "→" | "!")
-}
-
 struct Writer<'a> {
     out: &'a mut String,
     /// How many levels titles are lower than on a page of one document.
@@ -222,7 +217,9 @@ impl Writer<'_> {
     fn blocks<'b>(&mut self, blocks: impl Iterator<Item = &'b Block>) {
         let mut in_list = false;
         for block in blocks {
-            let is_item = matches!(block, Block::Text(it) if is_bullet(&it.lead.1));
+            // Leads that begin an item of a list.
+            let is_item =
+                matches!(block, Block::Text(it) if ["·", "-", "→", "!"].contains(&it.lead.1.trim()));
             if is_item != in_list && !matches!(block, Block::Gap) {
                 self.put(if is_item { "<ul class=\"said\">\n" } else { "</ul>\n" });
                 in_list = is_item;
@@ -236,7 +233,7 @@ impl Writer<'_> {
 
     fn block(&mut self, block: &Block, is_item: bool) {
         match block {
-            Block::Part(..) | Block::Gap | Block::Positions(_) => {}
+            Block::Part(..) | Block::Gap | Block::Positions(_) | Block::Brief(_) => {}
             Block::Heading(text) => self.title(3, text.trim()),
             Block::Text(it) if is_item => {
                 let _ = writeln!(self.out, "<li{}>{}</li>", classes(&[class(it.tone)]), prose(&it.text));
@@ -252,7 +249,6 @@ impl Writer<'_> {
             Block::Figure(figure) => self.figure(figure),
             Block::Details(summary, blocks) => self.details(summary, blocks.iter()),
             Block::Verbose(blocks) => self.blocks(blocks.iter()),
-            Block::Brief(_) => {}
         }
     }
 

@@ -69,17 +69,14 @@ fn put_pairs(out: &mut String, style: &Style, pairs: &Pairs) {
     }
 }
 
-/// The word for a severity, so that it is read without colour; all are as wide.
-const fn word(severity: Severity) -> (Tone, &'static str) {
-    match severity {
+fn put_finding(out: &mut String, style: &Style, finding: &Finding) {
+    // A word for the severity, so that it is read without colour; all are as wide.
+    let word = match finding.severity {
         Severity::Fault => (Tone::Bad, "FAULT  "),
         Severity::Limit => (Tone::Warn, "LIMIT  "),
         Severity::Info => (Tone::Faint, "INFO   "),
-    }
-}
-
-fn put_finding(out: &mut String, style: &Style, finding: &Finding) {
-    paragraph(out, style, word(finding.severity), Tone::Normal, &finding.text);
+    };
+    paragraph(out, style, word, Tone::Normal, &finding.text);
     if let Some(also) = &finding.also {
         paragraph(out, style, (Tone::Faint, DETAIL), Tone::Faint, also);
     }

@@ -104,19 +104,17 @@ fn group<'a>(paths: &'a [PathView], found: &'a [Finding]) -> Vec<Group<'a>> {
                 groups.push(Group { targets, what, limit, faults, own_faults: false, seen: Vec::new() });
             }
         }
+        // The mean since the start tells of no load.
+        let is_under_load = |hop: &HopView| {
+            let load = hop.observed.as_ref().map(|seen| seen.load).filter(|load| !load.since_start);
+            load.and_then(|load| load.busy).is_some_and(|busy| busy >= UNDER_LOAD)
+        };
         let seen = path.hops.iter().filter(|hop| is_under_load(hop) && told.insert(hop.id.as_str()));
-        let seen: Vec<String> = seen.filter_map(observed).collect();
         if let Some(group) = groups.get_mut(place) {
-            group.seen.extend(seen);
+            group.seen.extend(seen.filter_map(observed));
         }
     }
     groups
-}
-
-/// Whether somebody saw a device with something to do: the mean since the start tells of no load.
-fn is_under_load(hop: &HopView) -> bool {
-    let seen = hop.observed.as_ref().map(|seen| seen.load);
-    seen.is_some_and(|seen| !seen.since_start && seen.busy.is_some_and(|busy| busy >= UNDER_LOAD))
 }
 
 /// From this part of the time on a device is shown as one under load.
