@@ -13,6 +13,7 @@ pub mod reply;
 mod results;
 mod runs;
 
+pub use rate::estimate;
 pub use runs::percentiles;
 
 use super::names::Names;

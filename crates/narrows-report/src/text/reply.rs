@@ -95,9 +95,8 @@ pub fn render(report: &CheckReport, pasted: &Pasted, form: Form) -> String {
             out.push(form.words(&format!("What to do: {}{gain}", shown(advice.action.clone()))));
         }
     }
-    if let Some((why, command)) = asked(report, pasted) {
-        out.push(format!("{why}\n\n{}", form.block([shown(command)])));
-    }
+    let asked = asked(report, pasted);
+    out.extend(asked.map(|(why, command)| format!("{why}\n\n{}", form.block([shown(command)]))));
     out.retain(|part| !part.is_empty());
     out.join("\n\n") + "\n"
 }
@@ -195,11 +194,10 @@ fn escaped(text: &str) -> String {
 /// The one command that would settle what is open, and why; `None` where nothing is, or where no command of theirs could.
 fn asked(report: &CheckReport, pasted: &Pasted) -> Option<(&'static str, String)> {
     let is_failing = report.findings.iter().any(|finding| finding.code == Code::DeviceErrors);
-    let has = |kind: &str| {
-        report.machine.inputs.iter().any(|input| input.kinds.iter().any(|one| one.starts_with(kind)))
-    };
+    let mut kinds = report.machine.inputs.iter().flat_map(|input| &input.kinds);
+    let has_smart = kinds.any(|kind| kind.starts_with("smartctl"));
     let drive = device(report);
-    if let Some(name) = drive.filter(|_| is_failing && !has("smartctl")) {
+    if let Some(name) = drive.filter(|_| is_failing && !has_smart) {
         let why = "To see how the drive is, please run this, and post what it prints:";
         return Some((why, format!("sudo smartctl -x /dev/{name}")));
     }

@@ -317,20 +317,18 @@ pub(crate) fn answer(report: &CopyReport) -> Answer {
 
 /// What to do about the side that a copy waited for.
 fn after_copy(report: &CopyReport) -> String {
-    let path = |target: &str| {
-        step(format!("`narrows measure {}` names the narrowest hop of that side.", shell::path(target)))
+    let look = |target: &str| {
+        format!("`narrows measure {}` names the narrowest hop of that side.", shell::path(target))
     };
-    match report.limit.as_ref().map(|limit| limit.side.as_ref()) {
-        Some("source") => path(&report.source),
-        Some("destination" | "verification") => path(&report.destination),
-        Some("metadata") => {
-            step("Fewer and larger files (an archive) spend less time on names and attributes.")
-        }
-        Some("processor" | "contention") => {
-            step("Copy while nothing else uses the processors, and compare the two times.")
-        }
-        _ => "No file was copied, so nothing limited it.".to_owned(),
-    }
+    let archive = "Fewer and larger files (an archive) spend less time on names and attributes.";
+    let quiet = "Copy while nothing else uses the processors, and compare the two times.";
+    step(match report.limit.as_ref().map(|limit| limit.side.as_ref()) {
+        Some("source") => look(&report.source),
+        Some("destination" | "verification") => look(&report.destination),
+        Some("metadata") => archive.to_owned(),
+        Some("processor" | "contention") => quiet.to_owned(),
+        _ => return "No file was copied, so nothing limited it.".to_owned(),
+    })
 }
 
 fn table(report: &CopyReport) -> Table {
@@ -338,22 +336,18 @@ fn table(report: &CopyReport) -> Table {
     columns.extend(COLUMNS.map(|(title, width)| Column::right(title, width)));
     columns.push(Column::left("", Width::Flex(0)));
     let mut table = Table::new("Files by size", 2, columns).untitled();
-    let mut row = |tone, name: &str, tally: &TallyView| {
-        let mut cells = vec![
-            name.to_owned(),
-            human::grouped(tally.files),
-            human::bytes(tally.bytes),
-            human::time(tally.elapsed_ns),
-            human::rate(tally.bytes_per_second),
-        ];
-        if tally.files > 0 && name != "files ≥ 1 MiB" {
-            cells.push(format!("{} files/s", human::count(tally.files_per_second)));
-        }
-        table.texts(tone, cells);
-    };
-    row(Tone::Strong, "all files", &report.files);
-    row(Tone::Normal, "files ≥ 1 MiB", &report.large);
-    row(Tone::Normal, "smaller files", &report.small);
+    let rows = [
+        (Tone::Strong, "all files", &report.files, true),
+        (Tone::Normal, "files ≥ 1 MiB", &report.large, false),
+        (Tone::Normal, "smaller files", &report.small, true),
+    ];
+    for (tone, name, tally, is_counted) in rows {
+        let (files, size) = (human::grouped(tally.files), human::bytes(tally.bytes));
+        let (time, rate) = (human::time(tally.elapsed_ns), human::rate(tally.bytes_per_second));
+        let each = (is_counted && tally.files > 0).then(|| human::count(tally.files_per_second));
+        let each = each.map(|count| format!("{count} files/s"));
+        table.texts(tone, [name.to_owned(), files, size, time, rate].into_iter().chain(each));
+    }
     table
 }
 
@@ -406,14 +400,12 @@ fn devices(out: &mut impl Blocks, report: &CopyReport) {
 }
 
 fn how(report: &CopyReport) -> String {
-    let verified = match report.verification {
-        None => "not verified".to_owned(),
-        Some(ReadBack { direct, advised: 0 }) => format!("verified: {direct} files read back with O_DIRECT"),
-        Some(ReadBack { direct, advised }) => format!(
-            "verified: {direct} files read back with O_DIRECT, {advised} after asking the kernel to drop them from its cache"
-        ),
-    };
-    let (user, system) = (human::time(report.user_ns), human::time(report.system_ns));
+    let verified = report.verification.map_or("not verified".to_owned(), |ReadBack { direct, advised }| {
+        let dropped = format!(", {advised} after asking the kernel to drop them from its cache");
+        let dropped = if advised > 0 { dropped.as_str() } else { "" };
+        format!("verified: {direct} files read back with O_DIRECT{dropped}")
+    });
+    let [user, system] = [report.user_ns, report.system_ns].map(human::time);
     format!("{} · processor {user} user, {system} system · {verified}", report.engine)
 }
 

@@ -120,9 +120,8 @@ fn timing(out: &mut Document, point: &PointView) {
 }
 
 fn hosts(out: &mut Document, point: &PointView) {
-    let is_special = |host: &HostView| {
-        host.state != State::Ok || point.outliers.iter().any(|outlier| outlier.host == host.host)
-    };
+    let is_special =
+        |host: &HostView| host.state != State::Ok || point.outliers.iter().any(|it| it.host == host.host);
     let few = point.hosts.len() <= MOST_ROWS;
     let rows: Vec<&HostView> =
         point.hosts.iter().filter(|host| few || is_special(host)).take(MOST_ROWS).collect();
@@ -243,16 +242,13 @@ pub(crate) fn in_words(series: &Series) -> String {
     let hosts =
         if series.hosts == 1 { "1 host gives".to_owned() } else { format!("{} hosts give", series.hosts) };
     let Some(last) = series.points.last() else { return "no run counts".to_owned() };
+    let rate = last.bytes_per_second;
     let mut parts = vec![match &series.shape.plateau {
-        Some(plateau) if plateau.from == plateau.to => {
-            format!("{hosts} the most, {}, with {}", plateau.bytes_per_second, at(plateau.from))
+        Some(it) if it.from == it.to => {
+            format!("{hosts} the most, {}, with {}", it.bytes_per_second, at(it.from))
         }
-        Some(plateau) => {
-            format!("{hosts} {} from {} to {}", plateau.bytes_per_second, at(plateau.from), at(plateau.to))
-        }
-        None => {
-            format!("{hosts} {} with {}, and the rate still rises there", last.bytes_per_second, at(last.x))
-        }
+        Some(it) => format!("{hosts} {} from {} to {}", it.bytes_per_second, at(it.from), at(it.to)),
+        None => format!("{hosts} {rate} with {}, and the rate still rises there", at(last.x)),
     }];
     let drops = series.shape.drops.iter();
     parts.extend(
@@ -267,10 +263,10 @@ pub(crate) fn in_words(series: &Series) -> String {
 
 /// Hosts that stop to gain earlier than all together.
 fn earlier(series: &Series) -> Option<String> {
-    let in_words = |one: &Earlier| {
-        format!("{} with {} ({})", one.host, shown(series.along, one.knee), one.bytes_per_second)
-    };
-    let each: Vec<String> = series.earlier.iter().take(MOST_NAMED).map(in_words).collect();
+    let at = |one: &Earlier| shown(series.along, one.knee);
+    let each = series.earlier.iter().take(MOST_NAMED);
+    let each = each.map(|one| format!("{} with {} ({})", one.host, at(one), one.bytes_per_second));
+    let each: Vec<String> = each.collect();
     let rest: Vec<&str> = series.earlier.iter().skip(MOST_NAMED).map(|one| one.host.as_str()).collect();
     let more = if rest.is_empty() { String::new() } else { format!("; also {}", folded(rest)) };
     (!each.is_empty()).then(|| format!("stops to gain earlier than all together: {}{more}", each.join(", ")))

@@ -18,6 +18,7 @@ use narrows_model::path::HopKind;
 use narrows_report::document::{
     Audience, Block, Blocks, Cell, Column, Document, Place, Table, Tone, Width, half,
 };
+use narrows_report::text::estimate;
 use narrows_report::view::{HopPair, MachineView, Tool, why_null};
 use narrows_session::writes::Account;
 use narrows_verdict::ladder::{Cause, LadderVerdict, Leg, Loss, NodeRun, Rung, Step};
@@ -326,17 +327,14 @@ fn cells(rung: &RungView) -> [Cell; 4] {
         (Some(part), Some(lost)) => format!("−{} (−{lost})", human::percent(part)),
         _ => String::new(),
     };
-    let ceiling = rung.ceiling.as_ref().map_or_else(String::new, |ceiling| {
-        let mark = if ceiling.basis == Basis::Guess { "~" } else { "" };
-        format!("{mark}{}", ceiling.bytes_per_second)
-    });
+    let ceiling = rung.ceiling.as_ref().map(|it| estimate(Some(it.basis), it.bytes_per_second));
     let doubt = if rung.step.trusted == Some(true) { "" } else { "?" };
     let tone = if rung.step.loss.is_some() { Tone::Warn } else { Tone::Faint };
     [
         Cell::toned(Tone::Strong, format!("{}{doubt}", rate.bytes_per_second)),
         Cell::toned(Tone::Faint, half),
         Cell::toned(tone, lost),
-        Cell::toned(Tone::Faint, ceiling),
+        Cell::toned(Tone::Faint, ceiling.unwrap_or_default()),
     ]
 }
 

@@ -13,12 +13,11 @@ use crate::chart;
 use narrows_base::lists::some_of;
 use narrows_base::units::human;
 use narrows_load::measurement::Workload;
-use narrows_model::ceiling::Basis;
 use narrows_report::document::{
     Audience, Block, Blocks, Column, Document, Place, Table, Tone, Width, findings, half,
 };
 use narrows_report::names::Names;
-use narrows_report::text::machine_line;
+use narrows_report::text::{estimate, machine_line};
 use narrows_report::view::{MachineView, Tool};
 use narrows_verdict::together::hidden::HiddenVerdict;
 use narrows_verdict::together::{Conclusion, Fate, Foretold, GroupVerdict, Outcome, Rate};
@@ -179,8 +178,7 @@ fn hops(out: &mut Document, group: &GroupVerdict) {
     let mut hops = table("What shared hops carry", ["shared hop", "alone", "together", "ceiling", "of it"]);
     for hop in &group.hops {
         let is_limit = group.limiting.contains(&hop.id) || group.located.contains(&hop.id);
-        let mark = if hop.basis == Some(Basis::Guess) { "~" } else { "" };
-        let ceiling = hop.ceiling.map_or_else(|| "unknown".to_owned(), |rate| format!("{mark}{rate}"));
+        let ceiling = hop.ceiling.map_or_else(|| "unknown".to_owned(), |rate| estimate(hop.basis, rate));
         let of_it = hop.fraction().map(human::percent).unwrap_or_default();
         let (alone, together) = (human::rate(hop.alone), human::rate(hop.together));
         let tone = if is_limit { Tone::Bad } else { Tone::Normal };

@@ -159,7 +159,7 @@ fn legend(svg: &mut Svg, rows: &[Row], (left, top): (f64, f64), signs: &Signs) {
         x += need + 20.0;
     };
     if has(|bar| bar.ceiling.is_some()) {
-        let line = |x, y| Stroke::from(x + 8.0, y - 8.0).to(x + 8.0, y + 8.0);
+        let line = |x: f64, y: f64| Stroke::from(x + 8.0, y - 8.0).to(x + 8.0, y + 8.0);
         put(svg, signs.line, &|svg, (x, y)| svg.path("roof", &line(x, y)));
     }
     if has(|bar| bar.interval.is_some()) {
