@@ -336,7 +336,12 @@ fn what(work: &Workload) -> String {
 fn put_prediction(out: &mut impl Blocks, it: &PredictionView) {
     out.say(2, Tone::Normal, what(&it.workload));
     if let Some(before) = &it.before {
-        put_before(out, before);
+        let rate = match (before.bytes_per_second, before.at_most_bytes_per_second) {
+            (Some(rate), _) => human::rate_with_binary(rate),
+            (None, Some(most)) => format!("not known; at most {most}"),
+            (None, None) => "not known".to_owned(),
+        };
+        out.add(one("    before  ", Tone::Normal, rate, before.limiting_name.clone().unwrap_or_default()));
     }
     let lead = if it.before.is_some() { "    after   " } else { "    " };
     match it.bytes_per_second {
@@ -356,7 +361,13 @@ fn put_known(out: &mut impl Blocks, lead: &str, it: &PredictionView, rate: Bytes
         out.say(12, Tone::Faint, format!("80 % of cases {in_80}, 95 % {in_95}"));
     }
     if let Some((before, gain)) = it.before.as_ref().and_then(|it| Some((it, it.gain_bytes_per_second?))) {
-        put_gain(out, before, gain);
+        let factor = before.factor.map(|factor| format!(" (×{factor:.2})")).unwrap_or_default();
+        let (tone, sign) = match gain {
+            gain if gain > 0.0 => (Tone::Good, "+"),
+            gain if gain < 0.0 => (Tone::Bad, "−"),
+            _ => (Tone::Normal, "±"),
+        };
+        out.say(4, tone, format!("gain    {sign}{}{factor}", BytesPerSec::new(gain.abs())));
     }
     if let Some(limiting) = &it.limiting {
         out.say(4, Tone::Bad, format!("narrows {}", limiting.name));
@@ -395,25 +406,6 @@ fn one(lead: &str, tone: Tone, rate: String, behind: String) -> Block {
     let mut table = Table::new("", lead.len() - word.len(), columns).untitled();
     table.row(vec![Cell::text(word.trim_end()), Cell::toned(tone, rate), Cell::toned(Tone::Faint, behind)]);
     Block::Table(table)
-}
-
-fn put_gain(out: &mut impl Blocks, before: &Before, gain: f64) {
-    let factor = before.factor.map(|factor| format!(" (×{factor:.2})")).unwrap_or_default();
-    let (tone, sign) = match gain {
-        gain if gain > 0.0 => (Tone::Good, "+"),
-        gain if gain < 0.0 => (Tone::Bad, "−"),
-        _ => (Tone::Normal, "±"),
-    };
-    out.say(4, tone, format!("gain    {sign}{}{factor}", BytesPerSec::new(gain.abs())));
-}
-
-fn put_before(out: &mut impl Blocks, before: &Before) {
-    let rate = match (before.bytes_per_second, before.at_most_bytes_per_second) {
-        (Some(rate), _) => human::rate_with_binary(rate),
-        (None, Some(most)) => format!("not known; at most {most}"),
-        (None, None) => "not known".to_owned(),
-    };
-    out.add(one("    before  ", Tone::Normal, rate, before.limiting_name.clone().unwrap_or_default()));
 }
 
 /// The bounds, the narrowest first; those that say the same of the same kind of hop once.
@@ -475,13 +467,9 @@ fn published_row(row: &PublishedView) -> Row {
     notes.says(41, Tone::Faint, row.limiting_name.iter().map(|name| format!("{verb} {name}")));
     notes.says(41, Tone::Warn, row.not_known_because.iter().map(|why| format!("not known: {why}")));
     notes.says(41, Tone::Faint, row.why.iter().map(|why| format!("the file says: {why}")));
-    let cells = vec![
-        Cell::toned(Tone::Strong, predicted),
-        Cell::text(shown(&row.unit, row.published)),
-        Cell::toned(tone, difference),
-        Cell::text(&row.what),
-    ];
-    Row { cells, notes }
+    let published = Cell::text(shown(&row.unit, row.published));
+    let (predicted, difference) = (Cell::toned(Tone::Strong, predicted), Cell::toned(tone, difference));
+    Row { cells: vec![predicted, published, difference, Cell::text(&row.what)], notes }
 }
 
 fn shown(unit: &str, value: f64) -> String {

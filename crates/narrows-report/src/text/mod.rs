@@ -17,7 +17,7 @@ pub use rate::estimate;
 pub use runs::percentiles;
 
 use super::names::Names;
-use super::view::{CheckReport, HopView, InputView, MachineView, PathView};
+use super::view::{CheckReport, HopView, MachineView, PathView};
 use crate::document::{Audience, Block, Blocks, Document, Pairs, Place, Tone, findings, findings_once};
 use crate::figure::{chart, path_map};
 use narrows_base::lists::{distinct, known_of, some_of};
@@ -76,20 +76,17 @@ fn machine(out: &mut Document, report: &CheckReport, found: &[&Finding], audienc
     if !machine.is_empty() || report.machine.inputs.is_empty() {
         out.say(0, Tone::Faint, machine);
     }
-    out.says(0, Tone::Faint, inputs_line(&report.machine.inputs));
+    let inputs = report.machine.inputs.iter();
+    let inputs: Vec<String> = inputs.map(|it| format!("{} ({})", it.name, it.kinds.join(", "))).collect();
+    if !inputs.is_empty() {
+        out.say(0, Tone::Faint, format!("From {}: not this machine", some_of(&inputs, 6, ", ")));
+    }
     out.gap();
     match report.paths.as_slice() {
         [path] => single(out, report, path, found),
         _ => overview::put(out, report, found),
     }
     peers::put(out, report);
-}
-
-/// `From lspci.txt (lspci -vv), dmesg.txt (dmesg): not this machine`; `None` for a machine that answered itself.
-fn inputs_line(inputs: &[InputView]) -> Option<String> {
-    let named = inputs.iter().map(|input| format!("{} ({})", input.name, input.kinds.join(", ")));
-    let named: Vec<String> = named.collect();
-    (!named.is_empty()).then(|| format!("From {}: not this machine", some_of(&named, 6, ", ")))
 }
 
 /// `ASUS X99-A · Intel Core i7-5820K, 6 cores · 33.6 GB memory · Linux 6.1.0`.

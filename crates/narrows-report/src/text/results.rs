@@ -28,17 +28,27 @@ pub(super) fn put(out: &mut impl Blocks, results: &[JudgedResult], sweeps: &[Swe
         put_result(out, result, &said);
     }
     for sweep in sweeps {
-        put_sweep(out, sweep);
+        let Some((first, last)) = sweep.points.first().zip(sweep.points.last()) else { continue };
+        let (from, to) = (human::count(first.x), human::count(last.x));
+        let title = format!("{}, {}: {from} to {to} {}", sweep.tool.name(), sweep.label, sweep.varied);
+        out.gap();
+        out.say(0, Tone::Strong, title);
+        out.says(2, Tone::Normal, sweep.sentences());
     }
 }
 
 /// Findings on results and on their paths, each with the result that it is about.
 pub(super) fn found(results: &[JudgedResult]) -> Vec<(String, &Finding)> {
     let all = results.iter().flat_map(|one| {
-        let place = format!("{}:{}", one.result.file, one.result.line);
+        let place = place(one);
         one.verdict.findings.iter().chain(&one.verdict.of_path).map(move |finding| (place.clone(), finding))
     });
     all.collect()
+}
+
+/// Where a result stands: `fio.txt:12`.
+fn place(JudgedResult { result, .. }: &JudgedResult) -> String {
+    format!("{}:{}", result.file, result.line)
 }
 
 /// What the results come to: what they show instead of the storage, where each stands on its path, or why some are not to be
@@ -53,9 +63,7 @@ pub(super) fn sentences(results: &[JudgedResult]) -> Vec<(Tone, String)> {
         let which = match (count, all) {
             (1, 1) => "The result is not to be trusted".to_owned(),
             _ if count == all => format!("None of the {all} results is to be trusted"),
-            (1, _) => {
-                format!("The result in {}:{} is not to be trusted", first.result.file, first.result.line)
-            }
+            (1, _) => format!("The result in {} is not to be trusted", place(first)),
             _ => format!("{count} of {all} results are not to be trusted"),
         };
         let why = match &first.verdict.reason {
@@ -102,15 +110,6 @@ fn against_path(against: &Against) -> (Tone, String) {
         "" => (tone, format!("{}.", capitalised(&sentence))),
         target => (tone, format!("{target}: {sentence}.")),
     }
-}
-
-fn put_sweep(out: &mut impl Blocks, sweep: &Sweep) {
-    let (Some(first), Some(last)) = (sweep.points.first(), sweep.points.last()) else { return };
-    let (from, to) = (human::count(first.x), human::count(last.x));
-    let title = format!("{}, {}: {from} to {to} {}", sweep.tool.name(), sweep.label, sweep.varied);
-    out.gap();
-    out.say(0, Tone::Strong, title);
-    out.says(2, Tone::Normal, sweep.sentences());
 }
 
 /// Puts a result; what was `said` of it is not said again.
