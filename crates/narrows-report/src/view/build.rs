@@ -80,8 +80,11 @@ fn known<T: Clone>(name: &str, fact: &Fact<T>, why: &mut Vec<String>) -> Option<
 }
 
 fn path_view(machine: &Machine, subject: &Subject, verdict: &PathVerdict) -> PathView {
-    let read = narrow_rates(subject, Direction::Read);
-    let write = narrow_rates(subject, Direction::Write);
+    // The most that the application can move through each hop, by the hop's place in the path.
+    let [read, write] = [Direction::Read, Direction::Write].map(|direction| {
+        let rates = ceiling::rank(&subject.path, &subject.ceilings, direction).into_iter();
+        rates.map(|one| (one.hop, one.rate)).collect::<BTreeMap<usize, BytesPerSec>>()
+    });
     let hops = subject.path.hops.iter().zip(&subject.ceilings).enumerate().map(|(index, (hop, ceilings))| {
         let (least_read, least_written) = least(hop).unzip();
         let ceiling = CeilingPair {
@@ -117,11 +120,6 @@ fn memory(machine: &Machine, path: &Path) -> Option<MemoryView> {
 fn least(hop: &Hop) -> Option<(f64, f64)> {
     let HopSpec::Device(device) = &hop.spec else { return None };
     medium::least_share(device).filter(|_| !device.is_hard_disk)
-}
-
-/// The most that the application can move through each hop, by the hop's place in the path.
-fn narrow_rates(subject: &Subject, direction: Direction) -> BTreeMap<usize, BytesPerSec> {
-    ceiling::rank(&subject.path, &subject.ceilings, direction).into_iter().map(|n| (n.hop, n.rate)).collect()
 }
 
 fn hop_pair(
@@ -199,8 +197,14 @@ fn finite(rate: BytesPerSec) -> Option<BytesPerSec> {
 
 fn measured_pair(id: &HopId, ceiling: &CeilingPair, verdict: &PathVerdict) -> MeasuredPair {
     let of = |direction: Direction| {
-        let measured = verdict.measured.get(&(id.clone(), direction))?;
-        Some(measured_view(measured, ceiling.of(direction)))
+        let Measured { rate, ci95, trusted, .. } = *verdict.measured.get(&(id.clone(), direction))?;
+        let most = ceiling.of(direction).bytes_per_second.filter(|ceiling| ceiling.get() > 0.0);
+        let utilisation = most.map(|most| rate.fraction_of(most));
+        let reason = why_null([
+            (ci95.is_none(), "ci95: the run was too short for a confidence interval"),
+            (utilisation.is_none(), "utilisation: the ceiling is not known"),
+        ]);
+        Some(MeasuredView { bytes_per_second: rate, ci95, trusted, utilisation, reason })
     };
     let (read, write) = (of(Direction::Read), of(Direction::Write));
     let reason = match (&read, &write) {
@@ -210,17 +214,6 @@ fn measured_pair(id: &HopId, ceiling: &CeilingPair, verdict: &PathVerdict) -> Me
         (Some(_), Some(_)) => None,
     };
     MeasuredPair { read, write, reason: reason.map(str::to_owned) }
-}
-
-fn measured_view(measured: &Measured, ceiling: &CeilingView) -> MeasuredView {
-    let Measured { rate, ci95, trusted, .. } = *measured;
-    let most = ceiling.bytes_per_second.filter(|ceiling| ceiling.get() > 0.0);
-    let utilisation = most.map(|most| rate.fraction_of(most));
-    let reason = why_null([
-        (ci95.is_none(), "ci95: the run was too short for a confidence interval"),
-        (utilisation.is_none(), "utilisation: the ceiling is not known"),
-    ]);
-    MeasuredView { bytes_per_second: rate, ci95, trusted, utilisation, reason }
 }
 
 /// The application's own measurement decides whether a run is trusted: what it moved is what the run is about.
@@ -271,21 +264,20 @@ pub fn peers(machine: &Machine, path: &Path, to: Option<PciAddress>) -> Vec<Peer
         (None, Some(gpu)) => peer::all_of(machine, gpu.address),
         (None, None) => Vec::new(),
     };
-    found.iter().filter_map(|(peer, target)| peer_view(machine, peer, target)).collect()
-}
-
-fn peer_view(machine: &Machine, peer: &Peer, target: &Target) -> Option<PeerView> {
-    let carries = of_peer(machine, peer, target)?;
-    let evidence = peer.evidence.iter();
-    Some(PeerView {
-        gpu: peer.gpu.to_string(),
-        device: carries.target,
-        function: peer.other.to_string(),
-        meets: peer.meets.clone(),
-        way: peer.way,
-        because: peer.because(),
-        direct: carries.direct,
-        through_memory: carries.through_memory,
-        evidence: evidence.map(|(fact, value, source)| FactRef::new(fact, value, source)).collect(),
-    })
+    let view = |(peer, target): &(Peer, Target)| {
+        let carries = of_peer(machine, peer, target)?;
+        let evidence = peer.evidence.iter();
+        Some(PeerView {
+            gpu: peer.gpu.to_string(),
+            device: carries.target,
+            function: peer.other.to_string(),
+            meets: peer.meets.clone(),
+            way: peer.way,
+            because: peer.because(),
+            direct: carries.direct,
+            through_memory: carries.through_memory,
+            evidence: evidence.map(|(fact, value, source)| FactRef::new(fact, value, source)).collect(),
+        })
+    };
+    found.iter().filter_map(view).collect()
 }
