@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use narrows_base::lists::distinct;
+use narrows_base::lists::{distinct, known_of};
 use narrows_base::shell;
 use narrows_base::units::{Bytes, human};
 use narrows_load::guard::{Class, Cleared, Looks, Method, Reason, Searched, Signature};
@@ -126,29 +126,26 @@ fn search(searched: &Searched) -> SearchView {
         Method::Random => "random",
     };
     let at_most_share = searched.bound();
-    let reason = "at_most_share: only said where random places were looked at";
-    let reason = at_most_share.is_none().then_some(reason);
+    let why = "at_most_share: only said where random places were looked at";
+    let reason = at_most_share.is_none().then_some(why);
     let (places, reads, seconds) = (searched.places, searched.reads, searched.time.as_secs_f64());
     SearchView { method, places, reads, seconds, at_most_share, reason }
 }
 
 fn reason(reason: &Reason) -> ReasonView {
     let content = match reason {
-        Reason::Content { device, signature } => {
-            Some(ContentView { device: device.clone(), signature: signature.clone() })
+        Reason::Content { device, signature } => Some((device, signature.clone())),
+        Reason::Data { device, at, looks } => {
+            let (name, class, at, source) = match *looks {
+                Looks::Begins { name, class, start, source } => (name, class, start, source),
+                _ => ("data", Class::Data, *at, "bytes that are not zero"),
+            };
+            Some((device, Signature { name, class, offsets: vec![at], source }))
         }
-        Reason::Data { device, at, looks } => Some(data(device, *at, looks)),
         _ => None,
     };
+    let content = content.map(|(device, signature)| ContentView { device: device.clone(), signature });
     ReasonView { code: reason.code(), summary: reason.to_string(), hint: reason.hint(), content }
-}
-
-fn data(device: &str, at: Bytes, looks: &Looks) -> ContentView {
-    let (name, class, at, source) = match *looks {
-        Looks::Begins { name, class, start, source } => (name, class, start, source),
-        _ => ("data", Class::Data, at, "bytes that are not zero"),
-    };
-    ContentView { device: device.to_owned(), signature: Signature { name, class, offsets: vec![at], source } }
 }
 
 /// The report for a person. It ends with a newline.
@@ -209,14 +206,15 @@ fn searched_text(searched: &SearchView) -> String {
 
 fn cleaned_text(cleaned: &Cleared) -> String {
     let Cleared { cleared, left, foreign_bytes: foreign, .. } = cleaned;
-    let some = |amount: &Bytes, text: String| if amount.get() > 0 { text } else { String::new() };
-    let cleared = match cleared.get() {
-        0 => "Nothing that a run of narrows left is to be cleared".to_owned(),
-        _ => format!("Cleared {cleared} that a run of narrows left"),
-    };
-    let left = some(left, format!("; {left} of it are still there"));
-    let foreign = some(foreign, format!("; {foreign} bear no mark of ours and were not touched"));
-    format!("{cleared}{left}{foreign}.")
+    let said = [
+        match cleared.get() {
+            0 => Some("Nothing that a run of narrows left is to be cleared".to_owned()),
+            _ => Some(format!("Cleared {cleared} that a run of narrows left")),
+        },
+        (left.get() > 0).then(|| format!("{left} of it are still there")),
+        (foreign.get() > 0).then(|| format!("{foreign} bear no mark of ours and were not touched")),
+    ];
+    known_of(said, "; ") + "."
 }
 
 /// What can be done about each of the reasons, once, then the `ways` that would make the device blank.
