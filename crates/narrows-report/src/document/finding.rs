@@ -1,6 +1,6 @@
 //! Findings as blocks: how bad, what, how we know, and what to do.
 
-use super::{Block, Blocks, Tone};
+use super::{Block, Blocks, Place, Tone};
 use narrows_base::lists::{grouped, some_of};
 use narrows_base::units::human;
 use narrows_verdict::{self as verdict, Advice, Code, Confidence, Evidence, Severity};
@@ -19,11 +19,12 @@ pub struct Finding {
     pub advice: Vec<Advice>,
 }
 
-/// Puts findings with evidence and all advice.
+/// Puts findings with evidence and all advice, in a part of their own.
 pub fn findings<'a>(out: &mut impl Blocks, findings: impl IntoIterator<Item = &'a verdict::Finding>) {
     for (number, finding) in findings.into_iter().enumerate() {
-        if number > 0 {
-            out.gap();
+        out.gap();
+        if number == 0 {
+            out.part(Place::Findings, "Findings");
         }
         out.add(Block::Finding(whole(finding)));
     }
@@ -60,6 +61,9 @@ pub fn findings_once(out: &mut impl Blocks, found: &[(String, &verdict::Finding)
             Some((_, places)) => places.push(place),
             None => once.push((finding, vec![place])),
         }
+    }
+    if !once.is_empty() {
+        out.part(Place::Findings, "Findings");
     }
     once.sort_by_key(|(finding, _)| finding.severity);
     let has_cause = once.iter().any(|(finding, _)| finding.severity != Severity::Info);
@@ -106,8 +110,12 @@ pub fn findings_in_brief(out: &mut impl Blocks, findings: &[&verdict::Finding]) 
         let advice = finding.advice.first().map(|advice| &advice.action);
         ((apart, finding.code, finding.severity, finding.confidence, advice), *finding)
     });
-    for (_, alike) in grouped(keyed) {
+    for (number, (_, alike)) in grouped(keyed).into_iter().enumerate() {
         let Some((first, more)) = alike.split_first() else { continue };
+        if number == 0 {
+            out.gap();
+            out.part(Place::Findings, "Findings");
+        }
         let more: Vec<&String> = more.iter().map(|other| &other.subject).collect();
         let mut brief = Finding { also: also(&more), evidence: Vec::new(), ..whole(first) };
         brief.advice.truncate(1);

@@ -66,7 +66,6 @@ fn every_block(foreign: &str) -> Document {
     }
     out.part(Place::Data, foreign);
     out.add(Block::Table(table));
-    out.part(Place::Findings, foreign);
     findings(&mut out, &[finding(foreign)]);
     out.part(Place::Folded, foreign);
     out.add(Block::Commands("The same with fio:", vec![foreign.to_owned()]));

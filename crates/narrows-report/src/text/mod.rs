@@ -45,10 +45,7 @@ pub fn document(report: &CheckReport, audience: Audience) -> Document {
         results::put(&mut out, &report.results, &report.sweeps);
         let mut found = results::found(&report.results);
         found.extend(of_machine(report).into_iter().map(|finding| (finding.subject.clone(), finding)));
-        if !found.is_empty() {
-            out.part(Place::Findings, "Findings");
-            findings_once(&mut out, &found);
-        }
+        findings_once(&mut out, &found);
         if !report.paths.is_empty() {
             out.gap();
             machine(&mut out, report, &[], audience);
@@ -121,11 +118,7 @@ fn single(out: &mut Document, report: &CheckReport, path: &PathView, found: &[&F
         runs::put(out, &path.runs);
     }
     adapters::put(out, &report.machine);
-    if !found.is_empty() {
-        out.gap();
-        out.part(Place::Findings, "Findings");
-        findings(out, found.iter().copied());
-    }
+    findings(out, found.iter().copied());
     out.figures(Place::Charts, chart::check(path));
     out.gap();
     hints(out, single_hints(&report.machine, path));

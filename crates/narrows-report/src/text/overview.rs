@@ -62,11 +62,7 @@ pub(super) fn put(out: &mut Document, report: &CheckReport, found: &[&Finding]) 
         table(out, &group(paths, &report.findings));
     }
     adapters::put(out, &report.machine);
-    if !found.is_empty() {
-        out.gap();
-        out.part(Place::Findings, "Findings");
-        findings_in_brief(out, found);
-    }
+    findings_in_brief(out, found);
     let is_real = |path: &&PathView| {
         !["/dev/loop", "/dev/ram", "/dev/zram"].iter().any(|name| path.target.starts_with(name))
     };

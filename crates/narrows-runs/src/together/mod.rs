@@ -134,11 +134,7 @@ pub fn document(report: &TogetherReport, audience: Audience) -> Document {
         out.lead((Tone::Strong, "hidden groups: "), tone, &hidden.sentence);
     }
     foretold(&mut out, &report.foretold);
-    if !report.findings.is_empty() {
-        out.gap();
-        out.part(Place::Findings, "Findings");
-        findings(&mut out, &report.findings);
-    }
+    findings(&mut out, &report.findings);
     out.part(Place::Next, "");
     out.not_complete(report.reason.as_ref());
     out.figures(Place::Charts, chart::alone_together(report));
