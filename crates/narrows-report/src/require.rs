@@ -146,8 +146,7 @@ pub fn judge(rules: &[Rule], known: &Known) -> Vec<RuleVerdict> {
             Asks::NoCode(code) => without(known, |(other, ..)| other == code),
             Asks::FullLinks => full_links(&known.links),
         };
-        let is_met = judged.is_ok();
-        RuleVerdict { rule: rule.text.clone(), is_met, why: judged.unwrap_or_else(|why| why) }
+        RuleVerdict { rule: rule.text.clone(), is_met: judged.is_ok(), why: judged.unwrap_or_else(|why| why) }
     };
     rules.iter().map(of).collect()
 }

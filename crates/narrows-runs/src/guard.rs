@@ -115,8 +115,7 @@ pub fn left_by(device: &str, cleared: &Cleared) -> Vec<Reason> {
     let foreign = cleared.foreign.iter();
     let foreign = foreign.map(|it| Reason::Data { device: device(), at: it.at, looks: it.looks() });
     let is_left = cleared.left.get() > 0 || cleared.is_broken_off;
-    let rest = is_left.then(|| Reason::Marked { device: device(), at: Bytes::new(0) });
-    foreign.chain(rest).collect()
+    foreign.chain(is_left.then(|| Reason::Marked { device: device(), at: Bytes::new(0) })).collect()
 }
 
 fn search(searched: &Searched) -> SearchView {

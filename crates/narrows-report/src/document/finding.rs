@@ -71,8 +71,7 @@ pub fn findings_once(out: &mut impl Blocks, found: &[(String, &verdict::Finding)
     for (number, (finding, places)) in once.iter().enumerate() {
         let others: Vec<&&str> = places.iter().filter(|place| Some(*place) != places.first()).collect();
         let whole = Finding { also: also(&others), ..whole(finding) };
-        let is_told = !has_cause || finding.severity != Severity::Info || finding.code == Code::PartialInput;
-        if is_told {
+        if !has_cause || finding.severity != Severity::Info || finding.code == Code::PartialInput {
             let mut brief = whole.clone();
             brief.evidence.truncate(EVIDENCE.get(number).copied().unwrap_or_default());
             brief.advice.truncate(1);

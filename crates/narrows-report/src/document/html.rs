@@ -195,8 +195,7 @@ impl Writer<'_> {
     }
 
     fn part(&mut self, part: &PagePart<'_>) {
-        let is_verdict = part.place == Place::Verdict && part.title.is_empty();
-        if is_verdict {
+        if part.place == Place::Verdict && part.title.is_empty() {
             let label = self.label("Verdict");
             let _ = writeln!(self.out, "<section class=\"verdict\" aria-label=\"{label}\">");
         } else {

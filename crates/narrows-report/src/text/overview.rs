@@ -68,8 +68,7 @@ pub(super) fn put(out: &mut Document, report: &CheckReport, found: &[&Finding]) 
     };
     let is_known = |path: &&PathView| path.limiting_hop.read.is_some();
     let mut real = paths.iter().filter(is_real);
-    let example = real.clone().find(is_known).or_else(|| real.next()).or(paths.first());
-    if let Some(path) = example {
+    if let Some(path) = real.clone().find(is_known).or_else(|| real.next()).or(paths.first()) {
         let target = shell::path(&path.target);
         let closer = ("Look closer", format!("narrows {target}{}", super::from(&report.machine)));
         out.gap();

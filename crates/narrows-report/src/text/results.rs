@@ -119,11 +119,9 @@ fn put_result(
     said: &[(Tone, String)],
 ) {
     let version = result.version.as_deref().map(|version| format!(" {version}")).unwrap_or_default();
-    let title = format!("{}:{}  {}{version}", result.file, result.line, result.tool.name());
-    out.say(0, Tone::Strong, title);
+    out.say(0, Tone::Strong, format!("{}:{}  {}{version}", result.file, result.line, result.tool.name()));
     out.verbose(|out| out.says(2, Tone::Faint, &result.command));
-    let shown = result.measurements.get(..MOST).unwrap_or(&result.measurements);
-    put_measurements(out, shown);
+    put_measurements(out, result.measurements.get(..MOST).unwrap_or(&result.measurements));
     if let Some(more @ 1..) = result.measurements.len().checked_sub(MOST) {
         out.say(2, Tone::Faint, format!("and {more} more measurements; --json has all"));
     }

@@ -22,8 +22,7 @@ use narrows_verdict::{Measured, PathVerdict, Run, Subject, Verdict};
 /// The report on a machine: `subjects` and the paths of `verdict` stand in the same order.
 pub fn build(machine: &Machine, subjects: &[Subject], verdict: &Verdict) -> CheckReport {
     let not_judged = PathVerdict::default();
-    let verdicts = verdict.paths.iter().chain(std::iter::repeat(&not_judged));
-    let paths = subjects.iter().zip(verdicts);
+    let paths = subjects.iter().zip(verdict.paths.iter().chain(std::iter::repeat(&not_judged)));
     CheckReport {
         schema: SCHEMA.to_owned(),
         tool: tool(),

@@ -109,8 +109,7 @@ fn heat_of(points: &[SweepPoint<'_>], at: usize) -> Option<Figure> {
 /// Rates over depth or streams with the knee, one for each curve of the sweep.
 pub(crate) fn sweep_knee(report: &MeasureReport) -> Vec<Figure> {
     let points = report.points();
-    let curves = report.curves.iter().enumerate();
-    curves.filter_map(|(at, curve)| knee_of(&points, curve, at)).collect()
+    report.curves.iter().enumerate().filter_map(|(at, curve)| knee_of(&points, curve, at)).collect()
 }
 
 fn knee_of(all: &[SweepPoint<'_>], curve: &Curve, at: usize) -> Option<Figure> {

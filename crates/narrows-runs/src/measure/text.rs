@@ -298,15 +298,13 @@ fn shown_by(peer: &PeerView) -> String {
 
 /// Tests that were not run, those with the same reason together.
 fn left_out(out: &mut impl Blocks, report: &MeasureReport) {
-    let same_reason = report.left_out.chunk_by(|a, b| a.reason == b.reason);
-    for (index, group) in same_reason.enumerate() {
+    for (index, group) in report.left_out.chunk_by(|a, b| a.reason == b.reason).enumerate() {
         let names: Vec<&str> = group.iter().map(|left| left.name.as_str()).collect();
         let reason = group.first().map_or("", |left| left.reason.as_str());
         if index == 0 {
             out.gap();
         }
-        let text = format!("{}: {reason}", names.join(", "));
-        out.lead((Tone::Warn, "left out: "), Tone::Normal, text);
+        out.lead((Tone::Warn, "left out: "), Tone::Normal, format!("{}: {reason}", names.join(", ")));
     }
 }
 
@@ -342,8 +340,7 @@ fn put_all(out: &mut impl Blocks, writes: &Account, is_device: bool) {
     let estimate =
         estimate.map(|it| format!("; estimated {} in {}, took {}", it.bytes, it.time, it.actual_time));
     let [counted, estimate] = [counted, estimate].map(Option::unwrap_or_default);
-    let text = format!("data that cannot be compressed{counted}; {allowed}{estimate}");
-    out.say(9, Tone::Normal, text);
+    out.say(9, Tone::Normal, format!("data that cannot be compressed{counted}; {allowed}{estimate}"));
 }
 
 #[cfg(test)]

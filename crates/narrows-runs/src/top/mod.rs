@@ -141,8 +141,7 @@ pub struct About<'a> {
 pub fn report(about: &About<'_>, lanes: &Lanes, picture: &Picture) -> TopReport {
     let id = |at: usize| lanes.all().get(at).map(|lane| lane.id.to_string());
     let fullest = picture.fullest.and_then(id);
-    let both = lanes.all().iter().zip(&picture.lanes);
-    let views = both.map(|(lane, now)| lane_view(about, lane, now));
+    let views = lanes.all().iter().zip(&picture.lanes).map(|(lane, now)| lane_view(about, lane, now));
     let processes = picture.movers.iter().map(|mover| {
         let behind = lanes.all().iter().filter(|lane| lanes.is_behind(mover, lane));
         ProcessView { mover: mover.clone(), hops: behind.map(|lane| lane.id.clone()).collect() }

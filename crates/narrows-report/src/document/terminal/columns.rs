@@ -68,8 +68,7 @@ fn put_whole(out: &mut String, style: &Style, table: &Table) {
         put_all(out, style, &row.notes);
     }
     if !table.bars.is_empty() {
-        let margin = " ".repeat(table.margin);
-        paragraph(out, style, (Tone::Normal, &margin), Tone::Faint, table.bars);
+        paragraph(out, style, (Tone::Normal, &" ".repeat(table.margin)), Tone::Faint, table.bars);
     }
 }
 
@@ -257,8 +256,7 @@ fn put_row(out: &mut String, style: &Style, table: &Table, (widths, long): (&Wid
         line.end(out);
     }
     if let Some((tone, text)) = after {
-        let margin = " ".repeat(table.margin + 2);
-        paragraph(out, style, (Tone::Faint, &margin), tone, &text);
+        paragraph(out, style, (Tone::Faint, &" ".repeat(table.margin + 2)), tone, &text);
     }
 }
 

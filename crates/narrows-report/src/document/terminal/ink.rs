@@ -100,8 +100,7 @@ impl<'a> Line<'a> {
 
     /// Adds text that ends at a column.
     pub(in crate::document) fn put_right(&mut self, tone: Tone, text: &str, end: usize) -> &mut Self {
-        let width = shown(self.style, text).width();
-        self.pad_to(end.saturating_sub(width)).put(tone, text)
+        self.pad_to(end.saturating_sub(shown(self.style, text).width())).put(tone, text)
     }
 
     /// Ends the line.

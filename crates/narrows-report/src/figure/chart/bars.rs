@@ -112,8 +112,7 @@ pub(super) fn bars(
     let mut svg = Svg::new(width, label);
     let all = rows.iter().flat_map(|row| &row.bars);
     let ends = all.flat_map(|it| [Some(it.value), it.lost_from, it.interval.map(|it| it[1]), it.ceiling]);
-    let most = ends.flatten().filter(|end| end.is_finite()).fold(0.0, f64::max);
-    let scale = steps(most);
+    let scale = steps(ends.flatten().filter(|end| end.is_finite()).fold(0.0, f64::max));
     let is_wide = width > 600.0;
     let left = if is_wide { 250.0 } else { 6.0 };
     // Room for the last value in words, which stands right of its bar.
@@ -131,8 +130,7 @@ pub(super) fn bars(
         top += high;
     }
     svg.path("axis", &Stroke::from(left, bottom).to(right, bottom));
-    let every = if is_wide { 1 } else { 2 };
-    for (at, step) in scale.iter().enumerate().step_by(every) {
+    for (at, step) in scale.iter().enumerate().step_by(if is_wide { 1 } else { 2 }) {
         let anchor = match at {
             0 => Anchor::Start,
             _ if at + 1 == scale.len() => Anchor::End,

@@ -97,8 +97,7 @@ fn changed(tree: &Tree, limiting: &str, advice: &Advice, direction: Direction) -
             format!("{NO_GAIN}{}", bound.unwrap_or_default())
         }
     };
-    let rates = tree.items.iter().filter_map(|item| item.for_application);
-    let least = rates.fold(f64::INFINITY, f64::min);
+    let least = tree.items.iter().filter_map(|item| item.for_application).fold(f64::INFINITY, f64::min);
     let doubt = if capped.is_none() { " known" } else { "" };
     for item in &mut tree.items {
         let is_narrowest = item.for_application.is_some_and(|rate| rate <= least * SAME);

@@ -80,8 +80,7 @@ fn bar(svg: &mut Svg, item: &Item, (left, room): (f64, f64), most: f64, y: &mut 
             ("lane unknown".to_owned(), item.bound.or(measured).or(foretold), 1.5)
         }
     };
-    let width = reached.map_or(room * 0.3, |rate| long(rate, 1.5));
-    svg.rect(&class, (left, *y), (width, BAR), 1.0);
+    svg.rect(&class, (left, *y), (reached.map_or(room * 0.3, |rate| long(rate, 1.5)), BAR), 1.0);
     if matches!(item.state, State::Known(rate) if most > 0.0 && rate > most * 1.001) {
         torn(svg, left + room - 14.0, *y);
     }

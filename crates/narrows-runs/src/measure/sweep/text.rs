@@ -21,8 +21,7 @@ pub(in super::super) fn rates(out: &mut Document, points: &[SweepPoint<'_>]) {
     let (streams, depths): (Vec<SweepPoint<'_>>, Vec<SweepPoint<'_>>) =
         points.iter().partition(|point| matches!(point.load.parallel, Parallel::Streams(_)));
     bars(out, &streams, most);
-    let groups = depths.chunk_by(|a, b| a.load.direction() == b.load.direction());
-    for (number, group) in groups.enumerate() {
+    for (number, group) in depths.chunk_by(|a, b| a.load.direction() == b.load.direction()).enumerate() {
         if number > 0 {
             out.gap();
         }
