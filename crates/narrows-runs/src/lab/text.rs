@@ -6,7 +6,7 @@ use narrows_base::units::{BytesPerSec, human};
 use narrows_report::document::{Audience, Block, Blocks, Cell, Column, Document, Place, Table, Tone, Width};
 use narrows_report::figure::Figure;
 use narrows_report::figure::chart::{Bar, BarChart, Named, Row, Signs, signed};
-use narrows_session::lab::aim::{AimPlace as Placed, RankedBy, Ranking, Score};
+use narrows_session::lab::aim::{AimPlace as Placed, RankedBy, Ranking};
 use narrows_session::lab::{CellCopy, Copied, Measured, ReadFrom};
 
 /// Columns of the numbers: measured, its interval, predicted, error.
@@ -129,30 +129,22 @@ fn columns(mut columns: Vec<Column>) -> Vec<Column> {
     columns
 }
 
-/// What is measured and predicted of something.
-struct Numbers {
+/// What is measured, with its interval, and predicted of something, how far off that is, and its marks.
+fn numbers(
     tone: Tone,
-    measured: Option<String>,
-    interval: Option<String>,
-    predicted: Option<String>,
+    [measured, interval, predicted]: [Option<String>; 3],
     error: Option<f64>,
     marks: String,
-}
-
-impl Numbers {
-    fn cells(self) -> [Cell; 5] {
-        let missing = || "–".to_owned();
-        let off = self.error.map_or_else(Cell::default, |off| {
-            Cell::toned(if off.abs() <= 0.15 { Tone::Good } else { Tone::Warn }, signed(off))
-        });
-        [
-            Cell::toned(self.tone, self.measured.unwrap_or_else(missing)),
-            Cell::toned(Tone::Faint, self.interval.unwrap_or_default()),
-            Cell::text(self.predicted.unwrap_or_else(missing)),
-            off,
-            Cell::toned(Tone::Warn, self.marks),
-        ]
-    }
+) -> [Cell; 5] {
+    let missing = || "–".to_owned();
+    let off = |off: f64| Cell::toned(if off.abs() <= 0.15 { Tone::Good } else { Tone::Warn }, signed(off));
+    [
+        Cell::toned(tone, measured.unwrap_or_else(missing)),
+        Cell::toned(Tone::Faint, interval.unwrap_or_default()),
+        Cell::text(predicted.unwrap_or_else(missing)),
+        error.map_or_else(Cell::default, off),
+        Cell::toned(Tone::Warn, marks),
+    ]
 }
 
 fn put_ranking(out: &mut Document, report: &LabReport, ranking: &Ranking, number: usize) {
@@ -172,26 +164,18 @@ fn put_ranking(out: &mut Document, report: &LabReport, ranking: &Ranking, number
         let tone = if is_best { Tone::Strong } else { Tone::Normal };
         let arrow = if is_best { "→" } else { " " };
         let rank = Cell::toned(tone, format!("{arrow} {:>2}", place.rank));
-        let numbers = place_numbers(report, ranking, place, tone).cells();
+        let found = place.score.map(|score| score.value);
+        let both = place.predicted.zip(found).filter(|(_, found)| *found > 0.0);
+        let interval = place.score.and_then(|score| half(score.value, [score.low, score.high]));
+        let [measured, predicted] = [found, place.predicted].map(|it| it.map(|it| value(ranking.unit, it)));
+        let error = both.map(|(said, found)| said / found - 1.0);
+        let numbers = numbers(tone, [measured, interval, predicted], error, marks_of(report, place));
         table.row([rank, Cell::toned(tone, &place.cell)].into_iter().chain(numbers).collect());
     }
     out.table(table);
     out.says(0, Tone::Faint, agreement(ranking));
     for unfit in &ranking.unfit {
         out.lead((Tone::Faint, &format!("  –   {}  ", unfit.cell)), Tone::Faint, &unfit.reason);
-    }
-}
-
-fn place_numbers(report: &LabReport, ranking: &Ranking, place: &Placed, tone: Tone) -> Numbers {
-    let found = place.score.map(|score| score.value);
-    let both = place.predicted.zip(found);
-    Numbers {
-        tone,
-        measured: found.map(|found| value(ranking.unit, found)),
-        interval: place.score.and_then(|score| half(score.value, [score.low, score.high])),
-        predicted: place.predicted.map(|said| value(ranking.unit, said)),
-        error: both.filter(|(_, value)| *value > 0.0).map(|(said, value)| said / value - 1.0),
-        marks: marks_of(report, place),
     }
 }
 
@@ -215,17 +199,13 @@ fn put_tests(out: &mut Document, report: &LabReport) {
             let measured = cell.measured(name);
             let run = measured.map(|one| &one.measurement);
             let said = cell.predicted(name).filter(|said| said.bytes_per_second.is_some());
-            let numbers = Numbers {
-                tone: Tone::Normal,
-                measured: run.map(|rate| human::rate(rate.bytes_per_second)),
-                interval: run
-                    .and_then(|rate| half(rate.bytes_per_second.get(), rate.ci95?.map(BytesPerSec::get))),
-                predicted: said.and_then(|said| said.bytes_per_second).map(human::rate),
-                error: cell.error(name),
-                marks: marks(cell, measured.is_none_or(|one| one.trusted)),
-            };
+            let interval = run.and_then(|it| half(it.bytes_per_second.get(), it.ci95?.map(BytesPerSec::get)));
+            let rates = [run.map(|it| it.bytes_per_second), said.and_then(|said| said.bytes_per_second)];
+            let [rate, foreseen] = rates.map(|rate| rate.map(human::rate));
+            let marks = marks(cell, measured.is_none_or(|one| one.trusted));
+            let numbers = numbers(Tone::Normal, [rate, interval, foreseen], cell.error(name), marks);
             let bound = said.map(|said| Cell::toned(Tone::Faint, &said.bound));
-            table.row([Cell::text(&cell.name)].into_iter().chain(numbers.cells()).chain(bound).collect());
+            table.row([Cell::text(&cell.name)].into_iter().chain(numbers).chain(bound).collect());
         }
         out.add(Block::Table(table));
     }
@@ -410,7 +390,20 @@ fn ranking_figure(report: &LabReport, ranking: &Ranking, number: usize, title: &
             shown(found.high),
             place.predicted.map_or_else(|| "–".to_owned(), shown),
         ];
-        chart.put(row(report, ranking, place, found), values);
+        let is_best = ranking.best == Some(place.outcome);
+        let bar = Bar {
+            class: if is_best { "good" } else { "plain" },
+            value: found.value,
+            interval: (found.high > found.low).then_some([found.low, found.high]),
+            // What was predicted, where it is a rate.
+            ceiling: place.predicted.filter(|_| ranking.unit == RankedBy::BytesPerSecond),
+            shown: shown(found.value),
+            data: vec![("value", found.value.to_string())],
+            ..Bar::default()
+        };
+        let name = format!("{}. {} {}", place.rank, place.cell, marks_of(report, place));
+        let (name, class) = (name.trim_end().to_owned(), if is_best { "narrowest" } else { "" });
+        chart.put(Row { name, class, bars: vec![bar], ..Row::default() }, values);
     }
     let is_shown = |mark: char| places().any(|(place, _)| marks_of(report, place).contains(mark));
     let marked = meanings(report).into_iter().filter(|(mark, _)| is_shown(*mark));
@@ -423,24 +416,4 @@ fn ranking_figure(report: &LabReport, ranking: &Ranking, number: usize, title: &
     let bars = format!("{title}: bars");
     let named = Named { id: format!("ranking-{}", number + 1), title: &bars, label: title };
     chart.figure(named, alternative, &|it| value(ranking.unit, it))
-}
-
-fn row(report: &LabReport, ranking: &Ranking, place: &Placed, found: Score) -> Row {
-    let is_best = ranking.best == Some(place.outcome);
-    let marks = marks_of(report, place);
-    Row {
-        name: format!("{}. {} {marks}", place.rank, place.cell).trim_end().to_owned(),
-        class: if is_best { "narrowest" } else { "" },
-        bars: vec![Bar {
-            class: if is_best { "good" } else { "plain" },
-            value: found.value,
-            interval: (found.high > found.low).then_some([found.low, found.high]),
-            // What was predicted, where it is a rate.
-            ceiling: place.predicted.filter(|_| ranking.unit == RankedBy::BytesPerSecond),
-            shown: value(ranking.unit, found.value),
-            data: vec![("value", found.value.to_string())],
-            ..Bar::default()
-        }],
-        ..Row::default()
-    }
 }

@@ -198,7 +198,12 @@ pub fn report(
         tool: view::tool(),
         machine: view::machine_view(machine),
         target,
-        preset: PresetView::of(preset),
+        preset: PresetView {
+            name: preset.name.to_owned(),
+            about: preset.about.to_owned(),
+            source: preset.source.to_owned(),
+            differs: preset.differs.to_owned(),
+        },
         settings,
         ceilings,
         swept: if is_swept { preset.loads().cloned().collect() } else { Vec::new() },
