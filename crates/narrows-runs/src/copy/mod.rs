@@ -287,15 +287,17 @@ pub fn document(report: &CopyReport, audience: Audience) -> Document {
     out.part(Place::Data, "What was copied");
     out.heading(title);
     out.add(Block::Table(table(report)));
-    let others = others(report);
-    if !others.is_empty() {
-        out.say(2, Tone::Normal, others);
-    }
+    out.says(2, Tone::Normal, Some(others(report)).filter(|others| !others.is_empty()));
     out.gap();
     out.part(Place::Data, "");
     out.heading("Time of the copying threads");
     out.add(Block::Table(time(&report.time)));
-    devices(&mut out, report);
+    for (side, devices) in [("SRC", &report.source_devices), ("DST", &report.destination_devices)] {
+        let said = devices.iter().map(|DeviceView { name, read_bytes, written_bytes }| {
+            format!("device {name} of {side}, whoever used it: read {read_bytes}, wrote {written_bytes}")
+        });
+        out.says(2, Tone::Faint, said);
+    }
     out.say(2, Tone::Faint, how(report));
     out.leads((Tone::Warn, "! "), Tone::Normal, &report.notes);
     let skipped = report.skipped.iter().map(|skipped| format!("{}: {}", skipped.path, skipped.what));
@@ -352,16 +354,16 @@ fn table(report: &CopyReport) -> Table {
 }
 
 fn others(report: &CopyReport) -> String {
-    let counts = [
-        (report.directories, "directories"),
-        (report.symlinks, "symbolic links"),
-        (report.hard_links, "hard links"),
-        (report.earlier_files, "files of an earlier run"),
+    let some = |count: u64, text: String| (count > 0).then_some(text);
+    let CopyReport { directories, symlinks, hard_links, earlier_files, earlier_bytes: bytes, .. } = report;
+    let parts = [
+        some(*directories, format!("{directories} directories")),
+        some(*symlinks, format!("{symlinks} symbolic links")),
+        some(*hard_links, format!("{hard_links} hard links")),
+        some(*earlier_files, format!("{earlier_files} files of an earlier run")),
+        some(bytes.get(), format!("{bytes} written by an earlier run")),
     ];
-    let counts = counts.map(|(count, what)| (count > 0).then(|| format!("{count} {what}")));
-    let bytes = report.earlier_bytes;
-    let written = (bytes > Bytes::new(0)).then(|| format!("{bytes} written by an earlier run"));
-    known_of(counts.into_iter().chain([written]), " · ")
+    known_of(parts, " · ")
 }
 
 fn time(time: &Spent) -> Table {
@@ -388,15 +390,6 @@ fn time(time: &Spent) -> Table {
         table.texts(tone, [what.to_owned(), human::time(span), part]);
     }
     table
-}
-
-fn devices(out: &mut impl Blocks, report: &CopyReport) {
-    for (side, devices) in [("SRC", &report.source_devices), ("DST", &report.destination_devices)] {
-        let said = devices.iter().map(|DeviceView { name, read_bytes, written_bytes }| {
-            format!("device {name} of {side}, whoever used it: read {read_bytes}, wrote {written_bytes}")
-        });
-        out.says(2, Tone::Faint, said);
-    }
 }
 
 fn how(report: &CopyReport) -> String {
