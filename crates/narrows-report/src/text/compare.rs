@@ -4,7 +4,7 @@ use crate::answer::{Answer, step};
 use crate::document::{Audience, Blocks, Cell, Column, Document, Place, Table, Tone, Width};
 use crate::figure::Figure;
 use crate::figure::chart::{self, signed};
-use narrows_base::lists::{distinct, grouped, known_of, some_of};
+use narrows_base::lists::{distinct, ends, grouped, known_of, some_of};
 use narrows_base::units::human;
 use narrows_verdict::compare::{
     Change, Comparison, LatencyPair, PathChange, PathState, Verdict, WorkloadComparison,
@@ -34,9 +34,7 @@ const IDENTITIES: [&str; 5] = ["serial", "uuid", "wwn", "wwid", "host name"];
 fn without_identity(comparison: &Comparison) -> Comparison {
     let mut comparison = comparison.clone();
     comparison.others = comparison.others.iter().map(without_identity).collect();
-    for change in &mut comparison.inventory {
-        hide_identity(change);
-    }
+    comparison.inventory.iter_mut().for_each(hide_identity);
     // Any word of them may be a name.
     comparison.lines.iter_mut().for_each(|one| one.line.clear());
     for file in [&mut comparison.a, &mut comparison.b] {
@@ -241,14 +239,17 @@ fn path_in_words(change: &PathChange) -> (Tone, String) {
     let mut said = vec![format!("{} ({word})", model.map(|model| format!(": {model}")).unwrap_or_default())];
     for (side, state) in [("A", &change.a), ("B", &change.b)] {
         let Some(state) = state else { continue };
-        let mut parts = vec![state.bytes_per_second.map_or("rate not known".to_owned(), human::rate)];
-        parts.extend(state.limited_by.as_ref().map(|hop| format!("limited by {hop}")));
-        parts.extend(state.place.as_ref().filter(|_| change.is_moved()).map(|place| format!("at {place}")));
-        parts.extend(state.shared.as_ref().filter(|_| is_other_share).map(|shared| {
-            let rate = human::rate(shared.bytes_per_second);
-            format!("{rate} together with {} more through {}", shared.others, shared.name)
-        }));
-        said.push(format!("{side}: {}", parts.join(", ")));
+        let place = state.place.as_ref().filter(|_| change.is_moved());
+        let shared = state.shared.as_ref().filter(|_| is_other_share).map(|it| {
+            format!("{} together with {} more through {}", it.bytes_per_second, it.others, it.name)
+        });
+        let parts = [
+            Some(state.bytes_per_second.map_or("rate not known".to_owned(), human::rate)),
+            state.limited_by.as_ref().map(|hop| format!("limited by {hop}")),
+            place.map(|place| format!("at {place}")),
+            shared,
+        ];
+        said.push(format!("{side}: {}", known_of(parts, ", ")));
     }
     (tone, said.join("\n"))
 }
@@ -265,8 +266,7 @@ fn from_to(change: &Change) -> String {
 /// Several results against one: what is to be said of each, then each workload with the rates below each other.
 fn table(comparison: &Comparison) -> Document {
     let names: Vec<&str> = comparison.all().map(|one| one.b.as_str()).collect();
-    let subject = format!("{} with {}", comparison.a, names.join(", "));
-    let mut out = Document::new("compare", subject, None);
+    let mut out = Document::new("compare", format!("{} with {}", comparison.a, names.join(", ")), None);
     out.part(Place::Verdict, "");
     for one in comparison.all() {
         let (tone, text) = supported(one, &one.b, "the reference");
@@ -276,7 +276,9 @@ fn table(comparison: &Comparison) -> Document {
     out.gap();
     out.lead((Tone::Strong, "reference  "), Tone::Normal, &comparison.a);
     out.part(Place::Data, "Workloads");
-    for workload in workloads(comparison) {
+    // Each workload of the reference that any result has, once.
+    let workloads = comparison.all().flat_map(|one| &one.workloads);
+    for workload in distinct(workloads.map(|one| one.workload.as_str())) {
         out.gap();
         out.say(2, Tone::Strong, workload);
         put_rows(&mut out, comparison, workload);
@@ -309,11 +311,6 @@ fn put_section(out: &mut Document, title: impl Into<String>, said: &[String]) {
 /// The first of what was not compared, and how many more there are.
 fn put_first(out: &mut Document, said: &[String]) {
     out.first(6, (Tone::Normal, "  "), Tone::Faint, said, ", which --json lists");
-}
-
-/// Each workload of the reference that any result has, once.
-fn workloads(comparison: &Comparison) -> Vec<&str> {
-    distinct(comparison.all().flat_map(|one| &one.workloads).map(|one| one.workload.as_str()))
 }
 
 fn put_rows(out: &mut Document, comparison: &Comparison, workload: &str) {
@@ -364,38 +361,40 @@ fn has_no_interval(comparison: &Comparison) -> bool {
 
 /// The differences of single numbers: that of one workload, or the range of several.
 fn as_printed(comparison: &Comparison, b: &str, a: &str) -> Option<String> {
-    let mut parts: Vec<f64> = comparison.workloads.iter().filter_map(|one| one.as_printed).collect();
-    parts.sort_by(f64::total_cmp);
-    let (least, most) = (*parts.first()?, *parts.last()?);
+    let parts: Vec<f64> = comparison.workloads.iter().filter_map(|one| one.as_printed).collect();
+    let [least, most] = ends(&parts)?;
     let word = |part: f64| {
         let size = human::percent(part.abs());
         if part < 0.0 { format!("{size} slower") } else { format!("{size} faster") }
     };
     let is_none = |part: f64| part.abs() < comparison.threshold;
-    let rates = |it: &WorkloadComparison| {
-        format!("{} in {a}, {} in {b}", it.a_bytes_per_second, it.b_bytes_per_second)
+    let is_each = comparison.workloads.len() > 1;
+    let rates = match comparison.workloads.as_slice() {
+        [it] => format!(" ({} in {a}, {} in {b})", it.a_bytes_per_second, it.b_bytes_per_second),
+        _ => String::new(),
     };
-    Some(match comparison.workloads.as_slice() {
-        [one] if is_none(least) => {
-            format!("As printed there is no difference between {a} and {b} ({})", rates(one))
-        }
-        [one] => format!("As printed {b} is {} ({})", word(least), rates(one)),
+    Some(match [least, most].map(word) {
         _ if is_none(least) && is_none(most) => {
-            format!("As printed there is no difference between {a} and {b}")
+            format!("As printed there is no difference between {a} and {b}{rates}")
         }
-        _ if word(least) == word(most) => format!("As printed {b} is {} in each test", word(least)),
-        _ => format!("As printed {b} is between {} and {}, by the test", word(least), word(most)),
+        [least, most] if least != most => {
+            format!("As printed {b} is between {least} and {most}, by the test")
+        }
+        [least, _] => {
+            format!("As printed {b} is {least}{rates}{}", if is_each { " in each test" } else { "" })
+        }
     })
 }
 
 /// What the tests support of two results, and no more: where only some workloads differ, in how many.
 fn supported(comparison: &Comparison, b: &str, a: &str) -> (Tone, String) {
-    let (apart, of) = comparison.told_apart();
-    let some = if apart < of {
-        format!(" in {apart} of {of} workloads; the others cannot be told apart")
-    } else {
-        String::new()
+    let some = match comparison.told_apart() {
+        (apart, of) if apart < of => {
+            format!(" in {apart} of {of} workloads; the others cannot be told apart")
+        }
+        _ => String::new(),
     };
+    let unknown = format!("{a} and {b} cannot be told apart");
     match comparison.verdict {
         Verdict::Faster => (Tone::Good, format!("{b} is faster than {a}{some}")),
         Verdict::Slower => (Tone::Bad, format!("{b} is slower than {a}{some}")),
@@ -403,11 +402,10 @@ fn supported(comparison: &Comparison, b: &str, a: &str) -> (Tone, String) {
             (Tone::Warn, format!("{b} is faster than {a} in some workloads and slower in others"))
         }
         Verdict::NotDistinguishable if has_no_interval(comparison) => {
-            let printed =
-                as_printed(comparison, b, a).unwrap_or_else(|| format!("{a} and {b} cannot be told apart"));
+            let printed = as_printed(comparison, b, a).unwrap_or(unknown);
             (Tone::Strong, format!("{printed}: one run each does not show how much another would differ"))
         }
-        Verdict::NotDistinguishable => (Tone::Strong, format!("{a} and {b} cannot be told apart")),
+        Verdict::NotDistinguishable => (Tone::Strong, unknown),
         Verdict::NotComparable => (Tone::Warn, format!("{a} and {b} cannot be compared")),
     }
 }
