@@ -122,11 +122,16 @@ pub fn findings_in_brief(out: &mut impl Blocks, findings: &[&verdict::Finding]) 
     }
 }
 
-fn text(finding: &verdict::Finding) -> String {
-    let doubt = match finding.confidence {
+/// What is said of something that may not be so: nothing where it is sure, else words for what is likely or a suspicion.
+pub const fn doubt(confidence: Confidence, [likely, suspicion]: [&'static str; 2]) -> &'static str {
+    match confidence {
         Confidence::High => "",
-        Confidence::Medium => ", likely",
-        Confidence::Low => ", a suspicion",
-    };
+        Confidence::Medium => likely,
+        Confidence::Low => suspicion,
+    }
+}
+
+fn text(finding: &verdict::Finding) -> String {
+    let doubt = doubt(finding.confidence, [", likely", ", a suspicion"]);
     format!("{} [{}{doubt}]", finding.summary, finding.code.as_str())
 }

@@ -14,7 +14,7 @@ mod terminal;
 pub use html::{page, parts, style};
 pub use terminal::{Style, Tone};
 
-pub use finding::{findings, findings_in_brief, findings_once};
+pub use finding::{doubt, findings, findings_in_brief, findings_once};
 pub use table::{Cell, Column, Content, Row, Table, Width};
 
 use crate::figure::Figure;

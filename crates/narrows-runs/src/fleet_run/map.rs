@@ -6,13 +6,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::{FleetRunReport, PointView, describe, folded};
 use narrows_base::units::{BytesPerSec, human};
 use narrows_model::path::HopKind;
+use narrows_report::document::doubt;
 use narrows_report::figure::chart::known;
 use narrows_report::figure::path_map::layout::{self, Layout};
 use narrows_report::figure::path_map::tree::{Node, Tree};
 use narrows_report::figure::path_map::{Item, Mark, State, draw, list};
 use narrows_report::figure::{Data, Figure, Picture, Svg};
 use narrows_report::view::MeasuredView;
-use narrows_verdict::Confidence;
 use narrows_verdict::fleet::judge::{FleetMap, MapHop, Part, Side};
 
 /// What limits is drawn at least one part of so many as wide as a lane can be.
@@ -168,11 +168,7 @@ fn item(hop: &MapHop, point: &PointView) -> Item {
             reason: None,
         }),
         mark: if hop.is_narrowest { Mark::Narrowest } else { Mark::None },
-        doubt: match point.verdict.limit.confidence {
-            Confidence::High => "",
-            Confidence::Medium => ", likely",
-            Confidence::Low => ", a guess",
-        },
+        doubt: doubt(point.verdict.limit.confidence, [", likely", ", a guess"]),
         ..Item::default()
     }
 }

@@ -5,11 +5,11 @@ use super::{FleetRunReport, HostView, PointView, SideView, folded, leg};
 use crate::chart;
 use narrows_base::units::{Bytes, BytesPerSec, Nanos, human};
 use narrows_report::document::{
-    Audience, Block, Blocks, Cell, Column, Document, Place, Row, Table, Tone, Width,
+    Audience, Block, Blocks, Cell, Column, Document, Place, Row, Table, Tone, Width, doubt,
 };
 use narrows_verdict::fleet::record::{Load, State};
 use narrows_verdict::fleet::series::{Along, Earlier, Series};
-use narrows_verdict::{Confidence, word};
+use narrows_verdict::word;
 
 /// So many hosts have a line each; of more only those that stand out.
 const MOST_ROWS: usize = 20;
@@ -75,11 +75,7 @@ fn point(out: &mut Document, point: &PointView) {
     out.say(0, Tone::Strong, describe(&point.load));
     out.says(2, Tone::Strong, point.proof.iter().map(|proof| format!("Proof: {proof}.")));
     out.say(2, Tone::Strong, &point.verdict.sentence);
-    let sure = match point.verdict.limit.confidence {
-        Confidence::High => "",
-        Confidence::Medium => " (likely)",
-        Confidence::Low => " (a guess)",
-    };
+    let sure = doubt(point.verdict.limit.confidence, [" (likely)", " (a guess)"]);
     out.says(4, Tone::Faint, point.verdict.limit.evidence.iter().map(|why| format!("{why}{sure}")));
     let sides = [("read", &point.read), ("write", &point.write)].into_iter();
     out.says(2, Tone::Normal, sides.filter_map(|(name, side)| Some(self::side(name, side.as_ref()?))));

@@ -16,7 +16,7 @@ use narrows_machine::activity::ThreadActivity;
 use narrows_model::ceiling::{Basis, Direction};
 use narrows_model::path::HopKind;
 use narrows_report::document::{
-    Audience, Block, Blocks, Cell, Column, Document, Place, Table, Tone, Width, half,
+    Audience, Block, Blocks, Cell, Column, Document, Place, Table, Tone, Width, doubt, half,
 };
 use narrows_report::text::estimate;
 use narrows_report::view::{HopPair, MachineView, Tool, why_null};
@@ -328,10 +328,10 @@ fn cells(rung: &RungView) -> [Cell; 4] {
         _ => String::new(),
     };
     let ceiling = rung.ceiling.as_ref().map(|it| estimate(Some(it.basis), it.bytes_per_second));
-    let doubt = if rung.step.trusted == Some(true) { "" } else { "?" };
+    let mark = if rung.step.trusted == Some(true) { "" } else { "?" };
     let tone = if rung.step.loss.is_some() { Tone::Warn } else { Tone::Faint };
     [
-        Cell::toned(Tone::Strong, format!("{}{doubt}", rate.bytes_per_second)),
+        Cell::toned(Tone::Strong, format!("{}{mark}", rate.bytes_per_second)),
         Cell::toned(Tone::Faint, half),
         Cell::toned(tone, lost),
         Cell::toned(Tone::Faint, ceiling.unwrap_or_default()),
@@ -340,11 +340,7 @@ fn cells(rung: &RungView) -> [Cell; 4] {
 
 /// What takes the rate of a layer, unless the sentence said it, and the evidence.
 fn why(out: &mut Document, rung: &RungView, loss: &Loss, is_said: bool) {
-    let sure = match loss.confidence {
-        Confidence::High => "",
-        Confidence::Medium => " (likely)",
-        Confidence::Low => " (a suspicion)",
-    };
+    let sure = doubt(loss.confidence, [" (likely)", " (a suspicion)"]);
     let summary = if is_said { String::new() } else { format!(": {}", loss.summary) };
     let text = format!("{}: {}{sure}{summary}", rung.id, word(loss.cause));
     out.lead((Tone::Warn, "LOSS   "), Tone::Normal, text);
