@@ -34,7 +34,7 @@ fn rates_of(point: &PointView, at: usize) -> Option<Figure> {
         ]);
     }
     let part = |rate: &BytesPerSec| if most > 0.0 { rate.get() / most } else { 0.0 };
-    let cell = |rate| Cell { part: Some(part(rate)), ..Cell::default() };
+    let cell = |rate: &BytesPerSec| Cell { part: Some(part(rate)), ..Cell::default() };
     let row = |host: &&HostView| (host.host.clone(), host.series.iter().map(cell).collect());
     let rows: Vec<(String, Vec<Cell>)> = hosts.iter().take(MOST_ROWS).map(row).collect();
     let more = match hosts.len() - rows.len() {
