@@ -161,7 +161,7 @@ fn cut(svg: &mut Svg, (left, width): (f64, f64), y: f64) {
     const WAVE: f64 = 6.0;
     let waves = (width / WAVE).floor() as usize;
     let wave = |stroke: Stroke, at: usize| {
-        stroke.to(left + at as f64 * WAVE, y + if at % 2 == 0 { -2.5 } else { 2.5 })
+        stroke.to(left + at as f64 * WAVE, y + if at.is_multiple_of(2) { -2.5 } else { 2.5 })
     };
     svg.path("torn", &(1..waves).fold(Stroke::from(left, y), wave).to(left + width, y));
 }
