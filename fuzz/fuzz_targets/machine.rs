@@ -8,8 +8,8 @@ use narrows::machine::Machine;
 use narrows::machine::root::Root;
 use narrows::machine::tree::Tree;
 use narrows::path::build;
-use narrows::report::document::Audience;
-use narrows::report::text::{Style, document};
+use narrows::report::document::{Audience, Style};
+use narrows::report::text::document;
 use narrows::report::view;
 use narrows::verdict::{self, Subject};
 

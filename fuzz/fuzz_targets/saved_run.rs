@@ -4,10 +4,10 @@
 
 use libfuzzer_sys::fuzz_target;
 use narrows::compare::{Input, compare};
-use narrows::runs::measure::{self, MeasureReport};
-use narrows::report::document::Audience;
+use narrows::report::document::{Audience, Style};
+use narrows::report::text;
 use narrows::runs::ladder::{self, LadderReport};
-use narrows::report::text::{self, Style};
+use narrows::runs::measure::{self, MeasureReport};
 
 fuzz_target!(|bytes: &[u8]| {
     let text = String::from_utf8_lossy(bytes);

@@ -3,7 +3,7 @@
 use std::io::IsTerminal;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use narrows_report::text::Style;
+use narrows_report::document::Style;
 
 /// Whether a style with colours was chosen for the output of this process.
 static IS_COLOURED: AtomicBool = AtomicBool::new(false);

@@ -18,9 +18,9 @@ use super::Failure;
 use super::colour::{self, Colour, is_coloured};
 use super::files::{refuse_existing, write_new};
 use super::values::word;
-use narrows_report::document::{self, Audience, Document};
+use narrows_report::document::{self, Audience, Document, Style};
+use narrows_report::fleet::{Record, table};
 use narrows_report::sanitize;
-use narrows_report::text::Style;
 
 /// No line of text that is no document is longer than this many characters: a command may be long, and a hint may list all that
 /// there is to choose from.

@@ -13,10 +13,10 @@ use std::process::{Command, Output, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use crate::schema;
 use narrows::load::preset::Test;
 use narrows::load::ran::EngineRan;
 use narrows::runs::measure::MeasureReport;
-use narrows::runs::schema;
 use serde_json::Value;
 
 const QUICK: [&str; 6] = ["--size", "64MiB", "--duration", "50ms", "--warm-up", "1ms"];

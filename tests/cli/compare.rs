@@ -8,11 +8,11 @@
 
 use std::path::PathBuf;
 
+use crate::schema;
 use assert_cmd::Command;
 use narrows::compare::{Comparison, Input, Verdict, compare, compare_all};
-use narrows::report::document::Audience;
-use narrows::report::text::{Style, compare::document};
-use narrows::runs::schema;
+use narrows::report::document::{Audience, Style};
+use narrows::report::text::compare::document;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 

@@ -38,7 +38,7 @@ fn read(output: &Output) -> (Option<i32>, Value, String) {
 }
 
 fn follows_the_schema(report: &Value) -> bool {
-    let schema = narrows::runs::schema::of("copy");
+    let schema = crate::schema::of("copy");
     jsonschema::validator_for(&schema).expect("is a schema").is_valid(report)
 }
 

@@ -13,7 +13,7 @@ use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use narrows::runs::schema;
+use crate::schema;
 use serde_json::Value;
 use tempfile::TempDir;
 

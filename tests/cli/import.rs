@@ -4,8 +4,8 @@
 
 use std::path::{Path, PathBuf};
 
+use crate::schema;
 use assert_cmd::Command;
-use narrows::runs::schema;
 use predicates::prelude::*;
 use serde_json::Value;
 

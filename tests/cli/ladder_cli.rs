@@ -13,10 +13,9 @@ use std::process::{Command, Output, Stdio};
 use std::thread;
 use std::time::Duration;
 
-use narrows::report::document::Audience;
-use narrows::report::text::Style;
+use crate::schema;
+use narrows::report::document::{Audience, Style};
 use narrows::runs::ladder::{self, LadderReport};
-use narrows::runs::schema;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::Value;

@@ -57,6 +57,8 @@ mod together;
 mod top;
 mod watch;
 
+#[path = "../support/schema.rs"]
+mod schema;
 #[path = "../support/mod.rs"]
 mod support;
 
@@ -67,7 +69,6 @@ use std::sync::LazyLock;
 
 use narrows::machine::Machine;
 use narrows::machine::root::Root;
-use narrows::runs::schema;
 use serde_json::Value;
 use tempfile::TempDir;
 

@@ -6,13 +6,13 @@
     reason = "tests run the program, update the schema and may panic"
 )]
 
+use crate::schema;
 use assert_cmd::Command;
 use narrows::catalog::catalog;
 use narrows::plan::outcome::{Outcome, SocketTraffic, outcome};
 use narrows::plan::search::{Found, Prefer, Request, search};
 use narrows::plan::site::{BoardOptions, Occupant, Site, of_board};
 use narrows::plan::wish::{Kind, parse};
-use narrows::runs::schema;
 use narrows::units::{GtPerSec, Lanes};
 use serde_json::Value;
 

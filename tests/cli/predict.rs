@@ -85,7 +85,7 @@ fn a_drive_and_layers_can_be_added_and_json_follows_the_schema() {
         "--json",
     ];
     let json: serde_json::Value = serde_json::from_str(&stdout(&narrows(&args).success())).expect("is JSON");
-    let validator = jsonschema::validator_for(&narrows::runs::schema::of("predict")).expect("is a schema");
+    let validator = jsonschema::validator_for(&crate::schema::of("predict")).expect("is a schema");
     let errors: Vec<String> = validator.iter_errors(&json).map(|error| error.to_string()).collect();
     assert!(errors.is_empty(), "{errors:?}");
     let prediction = &json["systems"][0]["predictions"][0];

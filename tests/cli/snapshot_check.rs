@@ -11,15 +11,15 @@
 use std::path::Path;
 use std::process::Command;
 
+use crate::schema;
 use narrows::machine::Machine;
 use narrows::machine::root::Root;
 use narrows::machine::snapshot::{self, redact};
 use narrows::machine::tree::{Node, Tree};
 use narrows::path::build;
-use narrows::report::document::Audience;
-use narrows::report::text::{Style, document};
+use narrows::report::document::{Audience, Style};
+use narrows::report::text::document;
 use narrows::report::view::{self, CheckReport};
-use narrows::runs::schema;
 use narrows::verdict::{self, Subject};
 use proptest::prelude::*;
 use serde_json::{Value, json};

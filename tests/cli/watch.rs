@@ -7,10 +7,10 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
+use crate::schema;
 use narrows::machine::root::Root;
 use narrows::machine::snapshot;
 use narrows::machine::tree::Tree;
-use narrows::runs::schema;
 use narrows::watch::run::{Options, Outlets, Source, run as record_from};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;

@@ -16,6 +16,8 @@ mod launcher;
 mod leg;
 mod limits;
 mod quick;
+#[path = "../support/schema.rs"]
+mod schema;
 mod slurm;
 
 use std::collections::BTreeMap;
@@ -25,7 +27,6 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use lab::{Lab, Ran, skip, unable};
-use narrows::runs::schema;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::Value;

@@ -10,6 +10,7 @@
 use std::fs;
 use std::path::Path;
 
+use crate::schema;
 use clap::ValueEnum;
 use narrows::lab::aim::Aim;
 use narrows::lab::{
@@ -18,10 +19,8 @@ use narrows::lab::{
 };
 use narrows::load::measurement::{Measurement, Pattern};
 use narrows::load::preset::LoadSpec;
-use narrows::report::document::{Audience, page};
-use narrows::report::text::Style;
+use narrows::report::document::{Audience, Style, page};
 use narrows::runs::lab::{DeviceFacts, LabReport, build, document};
-use narrows::runs::schema;
 use narrows::units::{Bytes, BytesPerSec, Iops, Nanos};
 
 const RYZEN: &str = include_str!("../data/lab-ryzen-2600.csv");

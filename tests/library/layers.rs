@@ -93,7 +93,7 @@ const DOORS: [(&str, &str); 17] = [
         "hosts of a fleet: what is kept of them is cut short, and compared with what was kept",
     ),
     ("report/prometheus.rs", "labels for Prometheus"),
-    ("report/text/ink.rs", "documents as text"),
+    ("report/document/terminal/ink.rs", "documents as text"),
     ("report/text/reply.rs", "an answer for a forum"),
     ("runs/progress.rs", "progress on standard error"),
     ("runs/top/screen.rs", "the screen of top"),

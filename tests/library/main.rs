@@ -20,5 +20,7 @@ mod sources;
 mod verdict_slot_option;
 mod words;
 
+#[path = "../support/schema.rs"]
+mod schema;
 #[path = "../support/mod.rs"]
 mod support;

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use crate::sanitize::inert;
-use crate::view::{CeilingView, CheckReport};
+use crate::view::CheckReport;
 use narrows_base::units::{BytesPerSec, GtPerSec, Lanes};
 use narrows_machine::Machine;
 use narrows_machine::block::BlockKind;
@@ -30,12 +30,6 @@ impl Family {
     /// A name without samples; that of a counter ends in `_total`, all others are gauges.
     const fn new(name: &'static str, help: &'static str) -> Self {
         Self { name, help, samples: BTreeMap::new() }
-    }
-
-    /// As [`Self::add`], of the only sample.
-    fn with(mut self, labels: &[(&'static str, &str)], value: f64) -> Self {
-        self.add(labels, value);
-        self
     }
 
     /// Adds a sample, where its value is known. Of two with the same labels the last counts.
@@ -82,31 +76,31 @@ pub fn of_check(machine: &Machine, report: &CheckReport, at: f64) -> Vec<Family>
     families.extend(arrays(machine));
     families.extend([wires(machine), temperatures(machine)]);
     families.extend(wear(machine));
-    let version = [("version", report.tool.version.as_str())];
-    families.push(Family::new("narrows_build_info", "1, with the version of narrows.").with(&version, 1.0));
+    let mut build = Family::new("narrows_build_info", "1, with the version of narrows.");
+    build.add(&[("version", report.tool.version.as_str())], 1.0);
     let help = "When narrows last read the machine, in seconds since 1970.";
-    families.push(Family::new("narrows_last_run_timestamp_seconds", help).with(&[], at));
+    let mut last = Family::new("narrows_last_run_timestamp_seconds", help);
+    last.add(&[], at);
+    families.extend([build, last]);
     families
 }
 
 /// What drives say of their wear, which takes root to read.
 fn wear(machine: &Machine) -> [Family; 3] {
-    let mut spare =
-        Family::new("narrows_drive_spare_ratio", "Spare blocks that a drive has left, of all it had.");
-    let mut threshold = Family::new(
-        "narrows_drive_spare_threshold_ratio",
-        "The part of spare blocks below which a drive warns.",
-    );
-    let mut used =
-        Family::new("narrows_drive_used_ratio", "The part of its rated life that a drive has used.");
+    let mut families = [
+        ("narrows_drive_spare_ratio", "Spare blocks that a drive has left, of all it had."),
+        ("narrows_drive_spare_threshold_ratio", "The part of spare blocks below which a drive warns."),
+        ("narrows_drive_used_ratio", "The part of its rated life that a drive has used."),
+    ]
+    .map(|(name, help)| Family::new(name, help));
     let logs = machine.health.iter().filter_map(|(drive, health)| Some((drive, health.smart.value()?)));
     for (drive, log) in logs {
-        let labels = [("drive", drive.as_str())];
-        spare.add(&labels, f64::from(log.available_spare) / 100.0);
-        threshold.add(&labels, f64::from(log.spare_threshold) / 100.0);
-        used.add(&labels, f64::from(log.percentage_used) / 100.0);
+        let percent = [log.available_spare, log.spare_threshold, log.percentage_used];
+        for (family, percent) in families.iter_mut().zip(percent) {
+            family.add(&[("drive", drive.as_str())], f64::from(percent) / 100.0);
+        }
     }
-    [spare, threshold, used]
+    families
 }
 
 /// A link with the words that find it.
@@ -172,12 +166,8 @@ fn links(machine: &Machine) -> Vec<Family> {
             ("loaded", mega(best.and_then(|best| best.last_loaded_megatransfers))),
             ("baseline", mega(best.and_then(|best| best.loaded_megatransfers))),
         ];
-        for (state, value) in widths {
-            width.add(&named.with("state", state), value);
-        }
-        for (state, value) in speeds {
-            speed.add(&named.with("state", state), value);
-        }
+        widths.into_iter().for_each(|(state, value)| width.add(&named.with("state", state), value));
+        speeds.into_iter().for_each(|(state, value)| speed.add(&named.with("state", state), value));
     }
     vec![width, speed]
 }
@@ -187,16 +177,11 @@ fn ceilings(report: &CheckReport) -> Family {
         "narrows_hop_ceiling_bytes_per_second",
         "The most that a hop can carry, by what that rests on.",
     );
-    for path in &report.paths {
-        for hop in &path.hops {
-            let mut add = |direction: &str, ceiling: &CeilingView| {
-                let basis = word(ceiling.basis);
-                let (target, hop) = (path.target.as_str(), hop.id.as_str());
-                let labels = [("target", target), ("hop", hop), ("direction", direction), ("basis", &basis)];
-                family.add(&labels, ceiling.bytes_per_second.map(BytesPerSec::get));
-            };
-            add("read", &hop.ceiling.read);
-            add("write", &hop.ceiling.write);
+    for (path, hop) in report.paths.iter().flat_map(|path| path.hops.iter().map(move |hop| (path, hop))) {
+        for (direction, ceiling) in [("read", &hop.ceiling.read), ("write", &hop.ceiling.write)] {
+            let (target, hop, basis) = (path.target.as_str(), hop.id.as_str(), word(ceiling.basis));
+            let labels = [("target", target), ("hop", hop), ("direction", direction), ("basis", &basis)];
+            family.add(&labels, ceiling.bytes_per_second.map(BytesPerSec::get));
         }
     }
     family
@@ -219,10 +204,10 @@ fn errors(machine: &Machine) -> Family {
     );
     for device in machine.pci.values() {
         let Some(aer) = device.aer.value().filter(|aer| !aer.is_status) else { continue };
-        let (named, errors) = (Named::of(device), Errors::of(aer));
-        let counts =
-            [("correctable", errors.correctable), ("nonfatal", errors.nonfatal), ("fatal", errors.fatal)];
-        for (severity, count) in counts {
+        let (named, it) = (Named::of(device), Errors::of(aer));
+        for (severity, count) in
+            [("correctable", it.correctable), ("nonfatal", it.nonfatal), ("fatal", it.fatal)]
+        {
             family.add(&named.with("severity", severity), count as f64);
         }
     }

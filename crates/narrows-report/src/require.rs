@@ -137,7 +137,8 @@ impl RuleVerdict {
 /// What came of each rule.
 pub fn judge(rules: &[Rule], known: &Known) -> Vec<RuleVerdict> {
     let of = |rule: &Rule| {
-        let (is_met, why) = match &rule.asks {
+        // Why it is met, or why it is not.
+        let judged = match &rule.asks {
             Asks::Figure { test, direction, of, within, bound } => {
                 figure(known, (test.as_deref(), *direction, *of), (*within, *bound))
             }
@@ -145,85 +146,71 @@ pub fn judge(rules: &[Rule], known: &Known) -> Vec<RuleVerdict> {
             Asks::NoCode(code) => without(known, |(other, ..)| other == code),
             Asks::FullLinks => full_links(&known.links),
         };
-        RuleVerdict { rule: rule.text.clone(), is_met, why }
+        RuleVerdict { rule: rule.text.clone(), is_met: judged.is_ok(), why: judged.unwrap_or_else(|why| why) }
     };
     rules.iter().map(of).collect()
 }
 
-fn without(known: &Known, is_one: impl Fn(&&(Code, Severity, String)) -> bool) -> (bool, String) {
-    match known.findings.iter().find(is_one) {
-        Some((_, _, sentence)) => (false, sentence.clone()),
-        None => (true, String::new()),
-    }
+fn without(known: &Known, is_one: impl Fn(&&(Code, Severity, String)) -> bool) -> Result<String, String> {
+    known.findings.iter().find(is_one).map_or(Ok(String::new()), |(.., sentence)| Err(sentence.clone()))
 }
 
-fn full_links(links: &[Result<Option<String>, String>]) -> (bool, String) {
-    let mut unknown = links.iter().filter_map(|link| link.as_ref().err());
-    match links.iter().find_map(|link| link.as_ref().ok()?.clone()) {
-        Some(why) => (false, why),
-        None if links.is_empty() => (false, "not known: no link is seen".to_owned()),
-        None => unknown.next().map_or((true, String::new()), |why| (false, format!("not known: {why}"))),
+fn full_links(links: &[Result<Option<String>, String>]) -> Result<String, String> {
+    if let Some(why) = links.iter().find_map(|link| link.as_ref().ok()?.clone()) {
+        return Err(why);
     }
+    let unknown = links.iter().find_map(|link| link.as_ref().err().map(String::as_str));
+    let unknown = unknown.or(links.is_empty().then_some("no link is seen"));
+    unknown.map_or(Ok(String::new()), |why| Err(format!("not known: {why}")))
 }
 
 fn figure(
     known: &Known,
     (test, direction, of): (Option<&str>, Option<Direction>, Quantity),
     (within, bound): (Within, f64),
-) -> (bool, String) {
-    let is_asked = |one: &&Figures| {
-        direction.is_none_or(|asked| asked == one.direction) && test.is_none_or(|asked| asked == one.name)
-    };
+) -> Result<String, String> {
+    let is_way = |way: Direction| direction.is_none_or(|asked| asked == way);
+    let is_asked = |one: &&Figures| is_way(one.direction) && test.is_none_or(|asked| asked == one.name);
     let asked: Vec<&Figures> = known.figures.iter().filter(is_asked).collect();
-    if let (true, Quantity::Rate, Some((_, most, name))) = (
-        within.is_lower_bound(),
-        of,
-        known.most.iter().find(|(way, most, _)| {
-            direction.is_none_or(|asked| asked == *way) && !within.holds(most.get(), bound)
-        }),
-    ) && asked.is_empty()
-    {
-        return (false, format!("{name} carries {most} at most"));
-    }
     if asked.is_empty() {
+        let mut most = known.most.iter().filter(|_| within.is_lower_bound() && of == Quantity::Rate);
+        if let Some((_, most, name)) =
+            most.find(|(way, most, _)| is_way(*way) && !within.holds(most.get(), bound))
+        {
+            return Err(format!("{name} carries {most} at most"));
+        }
         let what = test.map_or_else(String::new, |test| format!(": there is no test `{test}`"));
-        return (false, format!("not known, as it was not measured{what}"));
+        return Err(format!("not known, as it was not measured{what}"));
     }
     let count = asked.len();
     let trusted: Vec<&Figures> = asked.into_iter().filter(|one| one.trusted).collect();
     // What must hold of every test holds of none that is in doubt.
     if trusted.is_empty() || !within.is_lower_bound() && trusted.len() < count {
-        return (false, "not known: what was measured is not to be trusted".to_owned());
+        return Err("not known: what was measured is not to be trusted".to_owned());
     }
-    let all: Vec<(&Figures, f64, Option<[f64; 2]>)> =
-        trusted.iter().filter_map(|one| one.of(of).map(|(value, ends)| (*one, value, ends))).collect();
-    let is_whole = all.len() == trusted.len();
-    let pick =
-        |a: &&(&Figures, f64, Option<[f64; 2]>), b: &&(&Figures, f64, Option<[f64; 2]>)| a.1.total_cmp(&b.1);
+    let all = trusted.iter().filter_map(|one| one.of(of).map(|(value, ends)| (&one.name, value, ends)));
+    let is_whole = all.clone().count() == trusted.len();
     // The best where one is enough, and else the worst.
-    let Some((one, value, ends)) = all.iter().max_by(pick) else {
-        return (false, "not known: too few I/Os, or not told".to_owned());
+    let Some((name, value, ends)) = all.max_by(|a, b| a.1.total_cmp(&b.1)) else {
+        return Err("not known: too few I/Os, or not told".to_owned());
     };
     let shown = |value: f64| match of {
         Quantity::Rate => human::rate(BytesPerSec::new(value)),
         Quantity::Iops => format!("{} IOPS", human::count(value)),
         Quantity::Latency(_) => human::time(Nanos::new(value as u64)),
     };
-    let name = &one.name;
-    if !within.holds(*value, bound) {
-        return (false, format!("{} ({name})", shown(*value)));
+    let said = format!("{} ({name})", shown(value));
+    if !within.holds(value, bound) {
+        return Err(said);
     }
-    if let Some([low, high]) = ends.filter(|ends| ends.iter().any(|end| !within.holds(*end, bound))) {
-        let (low, high) = (shown(low), shown(high));
-        return (
-            false,
-            format!("not known: {} ({name}), with 95 % confidence {low} to {high}", shown(*value)),
-        );
+    if let Some(ends) = ends.filter(|ends| ends.iter().any(|end| !within.holds(*end, bound))) {
+        let [low, high] = ends.map(shown);
+        return Err(format!("not known: {said}, with 95 % confidence {low} to {high}"));
     }
     if !within.is_lower_bound() && !is_whole {
-        return (false, "not known of every test: too few I/Os".to_owned());
+        return Err("not known of every test: too few I/Os".to_owned());
     }
-    (true, format!("{} ({name})", shown(*value)))
+    Ok(said)
 }
 
 /// Findings that say that a link, whatever its kind, is below what both its ends can do.
@@ -266,14 +253,9 @@ impl Known {
 fn runs(path: &PathView) -> impl Iterator<Item = Figures> {
     path.runs.iter().map(|run| {
         let it = &run.measurement;
-        let size = human::block_size(it.workload.block_size);
+        let (pattern, size) = (it.workload.pattern.word(), human::block_size(it.workload.block_size));
         Figures {
-            name: format!(
-                "{} {}s of {size}, {}",
-                it.workload.pattern.word(),
-                run.direction.word(),
-                path.target
-            ),
+            name: format!("{pattern} {}s of {size}, {}", run.direction.word(), path.target),
             direction: run.direction,
             rate: it.bytes_per_second,
             ci95: it.ci95,
@@ -286,8 +268,8 @@ fn runs(path: &PathView) -> impl Iterator<Item = Figures> {
 
 fn most(path: &PathView) -> impl Iterator<Item = (Direction, BytesPerSec, String)> {
     [Direction::Read, Direction::Write].into_iter().filter_map(|direction| {
-        let hop = path.hop(path.limiting_hop.of(direction)?)?;
-        Some((direction, hop.ceiling.of(direction).path_bytes_per_second?, hop.name.clone()))
+        let (hop, rate) = path.narrowest(direction)?;
+        Some((direction, rate, hop.name.clone()))
     })
 }
 
@@ -296,15 +278,14 @@ fn foreign(measured: &Measured, trusted: bool) -> impl Iterator<Item = Figures> 
     sides.into_iter().filter_map(move |(direction, side)| {
         let side: &Side = side.as_ref()?;
         let latencies = side.latency_ns.iter().flat_map(|of| &of.percentiles);
+        let time = |ns: f64| Nanos::new(ns.max(0.0) as u64);
         Some(Figures {
             name: measured.work.label.clone(),
             direction,
             rate: side.bytes_per_second,
             ci95: None,
             iops: side.iops,
-            latencies: latencies
-                .map(|one| (one.percent / 100.0, Nanos::new(one.latency_ns.max(0.0) as u64)))
-                .collect(),
+            latencies: latencies.map(|one| (one.percent / 100.0, time(one.latency_ns))).collect(),
             trusted,
         })
     })
@@ -393,7 +374,7 @@ mod tests {
         assert_eq!(met(Asks::NoSeverity(Severity::Fault)), (false, "it runs x1".to_owned()));
         assert!(met(Asks::NoSeverity(Severity::Limit)).0 && met(Asks::NoCode(Code::AerErrors)).0);
         assert_eq!(met(Asks::FullLinks), (false, "it runs x1".to_owned()));
-        assert_eq!(full_links(&[Ok(None), Err("x".to_owned())]), (false, "not known: x".to_owned()));
-        assert!(full_links(&[Ok(None)]).0);
+        assert_eq!(full_links(&[Ok(None), Err("x".to_owned())]), Err("not known: x".to_owned()));
+        assert!(full_links(&[Ok(None)]).is_ok());
     }
 }

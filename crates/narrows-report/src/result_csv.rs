@@ -20,8 +20,8 @@ impl CsvLine<'_> {
         self.side.bytes_per_second.get()
     }
 
-    const fn latency(&self) -> Option<&Latency> {
-        self.side.latency_ns.as_ref()
+    fn latency(&self, of: fn(&Latency) -> Option<f64>) -> String {
+        shown(self.side.latency_ns.as_ref().and_then(of))
     }
 }
 
@@ -48,10 +48,10 @@ fn columns<'a>() -> [csv::Column<CsvLine<'a>>; 29] {
         ("moved_bytes", |it| shown(it.side.bytes.map(|bytes| bytes.get()))),
         ("ios", |it| shown(it.side.ios)),
         ("elapsed_ns", |it| shown(it.side.elapsed_ns.map(|time| time.get()))),
-        ("latency_mean_ns", |it| shown(it.latency().and_then(|latency| latency.mean))),
-        ("latency_p50_ns", |it| shown(it.latency().and_then(|latency| latency.p50))),
-        ("latency_p99_ns", |it| shown(it.latency().and_then(|latency| latency.p99))),
-        ("latency_max_ns", |it| shown(it.latency().and_then(|latency| latency.max))),
+        ("latency_mean_ns", |it| it.latency(|latency| latency.mean)),
+        ("latency_p50_ns", |it| it.latency(|latency| latency.p50)),
+        ("latency_p99_ns", |it| it.latency(|latency| latency.p99)),
+        ("latency_max_ns", |it| it.latency(|latency| latency.max)),
         ("trusted", |it| it.judged.verdict.trusted.to_string()),
         ("findings", |it| it.codes.to_owned()),
         ("trust", |it| word(it.judged.verdict.trust)),
@@ -59,32 +59,24 @@ fn columns<'a>() -> [csv::Column<CsvLine<'a>>; 29] {
     ]
 }
 
-/// What has a rate of bytes, and what it is called.
-fn sides(measurement: &Measured) -> [(&'static str, &Option<Side>); 4] {
-    let Measured { read, write, both, network, .. } = measurement;
-    [("read", read), ("write", write), ("both", both), ("network", network)]
-}
-
 /// Results as text. Lines end with a line feed; what is not known is an empty cell.
 pub fn render(results: &[JudgedResult]) -> String {
     let mut out = csv::head(&columns());
     for judged in results {
-        let codes = codes(judged);
+        // What was found, each code once: fifty thousand jobs may have as many findings.
+        let codes = distinct(judged.verdict.findings.iter().map(|finding| finding.code.as_str())).join(" ");
         for measured in &judged.result.measurements {
-            for (direction, side) in sides(measured) {
-                if let Some(side) = side {
-                    let line = CsvLine { judged, codes: &codes, measured, direction, side };
-                    csv::put(&mut out, &columns(), &line);
-                }
+            // What has a rate of bytes, and what it is called.
+            let Measured { read, write, both, network, .. } = measured;
+            let sides = [("read", read), ("write", write), ("both", both), ("network", network)];
+            for (direction, side) in sides.into_iter().filter_map(|(word, side)| Some((word, side.as_ref()?)))
+            {
+                let line = CsvLine { judged, codes: &codes, measured, direction, side };
+                csv::put(&mut out, &columns(), &line);
             }
         }
     }
     out
-}
-
-/// What was found of a result, each code once: fifty thousand jobs may have as many findings.
-fn codes(result: &JudgedResult) -> String {
-    distinct(result.verdict.findings.iter().map(|finding| finding.code.as_str())).join(" ")
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ use serde_json::Deserializer;
 /// No text from outside is longer than this many characters in a report; the rest is cut off.
 const LONGEST: usize = 2000;
 
-/// What the program writes to set text off: reset, bold, faint, red, green, yellow (`report/text/ink`). Nothing else that
+/// What the program writes to set text off: reset, bold, faint, red, green, yellow (`report/document/terminal/ink`). Nothing else that
 /// begins with an escape character reaches a terminal.
 const OWN_COLOURS: [&str; 6] = ["\x1b[0m", "\x1b[1m", "\x1b[2m", "\x1b[31m", "\x1b[32m", "\x1b[33m"];
 
@@ -26,12 +26,10 @@ pub fn inert_within(text: &str, most: usize) -> String {
         return text.to_owned();
     }
     let mut out = String::with_capacity(text.len().min(most));
-    for (count, c) in text.chars().enumerate() {
-        if count >= most {
-            out.push('…');
-            break;
-        }
-        put(&mut out, c);
+    let mut rest = text.chars();
+    rest.by_ref().take(most).for_each(|c| put(&mut out, c));
+    if rest.next().is_some() {
+        out.push('…');
     }
     out
 }
@@ -59,7 +57,8 @@ pub fn page(text: &str, colours: bool) -> Cow<'_, str> {
 /// JSON that is read again, with the same characters escaped as JSON does it: decoded, its strings are what they were.
 /// Outside ASCII they stand in strings only. What is only shown is made by [`shown_json`].
 pub fn json(text: &str) -> Cow<'_, str> {
-    if is_plain(text) {
+    // Nearly every text is ASCII that is shown, and ends of lines.
+    if text.bytes().all(|byte| matches!(byte, b' '..=b'~' | b'\n')) {
         return Cow::Borrowed(text);
     }
     let mut out = String::with_capacity(text.len());
@@ -82,10 +81,9 @@ fn written(text: &str, keep: impl Fn(&str) -> Option<usize>) -> Cow<'_, str> {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
     while let Some(c) = rest.chars().next() {
-        let is_kept = is_obeyed(c).then(|| keep(rest)).flatten();
-        let length = is_kept.unwrap_or(c.len_utf8());
-        let (now, later) = rest.split_at_checked(length).unwrap_or((rest, ""));
-        match is_kept {
+        let kept = is_obeyed(c).then(|| keep(rest)).flatten();
+        let (now, later) = rest.split_at_checked(kept.unwrap_or(c.len_utf8())).unwrap_or((rest, ""));
+        match kept {
             Some(_) => out.push_str(now),
             None => put(&mut out, c),
         }
@@ -103,11 +101,6 @@ fn put(out: &mut String, c: char) {
         c if is_obeyed(c) => out.push_str(&format!("\\u{{{:x}}}", c as u32)),
         c => out.push(c),
     }
-}
-
-/// Whether a text is ASCII that is shown, and ends of lines: nearly every text is.
-fn is_plain(text: &str) -> bool {
-    text.bytes().all(|byte| matches!(byte, b' '..=b'~' | b'\n'))
 }
 
 /// Whether a terminal obeys it, or shows others differently for it.

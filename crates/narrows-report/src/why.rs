@@ -3,9 +3,8 @@
 use std::collections::BTreeSet;
 
 use super::names::Names;
-use super::text::{Style, Tone};
 use super::view::{CeilingView, CheckReport, HopView, MemoryView};
-use crate::document::{Block, Blocks, Document, Pairs};
+use crate::document::{Block, Blocks, Document, Pairs, Style, Tone};
 use narrows_base::units::human;
 use narrows_model::ceiling::Basis;
 use narrows_model::path::HopKind;
@@ -63,10 +62,9 @@ fn meant(report: &CheckReport, asked: &str) -> Result<Vec<String>, UnknownHop> {
         let mut seen = BTreeSet::new();
         hops().filter(|hop| wanted(hop) && seen.insert(&hop.id)).map(|hop| hop.id.clone()).collect()
     };
-    for found in [ids(&|hop| hop.id == asked), ids(&|hop| hop.kind.to_string() == asked)] {
-        if !found.is_empty() {
-            return Ok(found);
-        }
+    let named = [ids(&|hop| hop.id == asked), ids(&|hop| hop.kind.to_string() == asked)];
+    if let Some(found) = named.into_iter().find(|found| !found.is_empty()) {
+        return Ok(found);
     }
     let asked = asked.to_owned();
     let candidates = ids(&|hop| !asked.is_empty() && hop.id.starts_with(&asked));
@@ -88,11 +86,9 @@ fn put_hop(out: &mut Document, hop: &HopView) {
         put_ceiling(&mut pairs, "write", &hop.ceiling.write);
     }
     if hop.traffic.read != 1.0 || hop.traffic.write != 1.0 {
-        let (read, write) = (human::count(hop.traffic.read), human::count(hop.traffic.write));
-        let text = format!(
-            "for each byte that the application reads {read} cross this hop, for each that it writes {write}"
-        );
-        put(&mut pairs, "traffic", &text);
+        let [read, write] = [hop.traffic.read, hop.traffic.write].map(human::count);
+        let each = "for each byte that the application reads";
+        put(&mut pairs, "traffic", &format!("{each} {read} cross this hop, for each that it writes {write}"));
     }
     for (word, measured) in [("read", &hop.measured.read), ("write", &hop.measured.write)] {
         let Some(measured) = measured else { continue };
@@ -120,12 +116,11 @@ fn put_memory(out: &mut Document, memory: &MemoryView) {
         None => put(&mut pairs, "claimed", memory.reason.as_deref().unwrap_or("nothing")),
     }
     for (word, crossings) in [("direct", &memory.direct), ("buffered", &memory.buffered)] {
-        let layers = crossings.layers.iter().map(|layer| {
-            let (read, write) = (human::count(layer.read), human::count(layer.write));
-            format!("{} {read} and {write}", layer.name)
-        });
+        let layers = crossings.layers.iter();
+        let layers =
+            layers.map(|it| format!("{} {} and {}", it.name, human::count(it.read), human::count(it.write)));
         let layers = layers.collect::<Vec<_>>().join(", ");
-        let (read, write) = (human::count(crossings.read), human::count(crossings.write));
+        let [read, write] = [crossings.read, crossings.write].map(human::count);
         let text =
             format!("each byte crosses it {read} times when read, {write} times when written ({layers})");
         put(&mut pairs, word, &text);
@@ -150,23 +145,16 @@ fn put_ceiling(pairs: &mut Vec<(String, String)>, label: &str, ceiling: &Ceiling
     if let Some(path) = ceiling.path_bytes_per_second.filter(|path| human::rate(*path) != human::rate(rate)) {
         text.push_str(&format!("; {path} for the application"));
     }
-    put(pairs, label, &text);
-    if let Some(formula) = &ceiling.formula {
-        put(pairs, "formula", formula);
-    }
-    if let Some(basis) = ceiling.basis {
-        put(pairs, "basis", basis_words(basis));
-    }
-    for fact in &ceiling.facts {
-        put(pairs, "from", &format!("{} = {} ({})", fact.fact, fact.value, fact.source));
-    }
-}
-
-const fn basis_words(basis: Basis) -> &'static str {
-    match basis {
+    let basis = ceiling.basis.map(|basis| match basis {
         Basis::Formula => "arithmetic on facts that were read on this machine",
         Basis::Spec => "a published number for this part",
         Basis::Measured => "a measurement made on this machine",
         Basis::Guess => "a guess, which a measurement should replace",
+    });
+    put(pairs, label, &text);
+    ceiling.formula.iter().for_each(|formula| put(pairs, "formula", formula));
+    basis.into_iter().for_each(|basis| put(pairs, "basis", basis));
+    for fact in &ceiling.facts {
+        put(pairs, "from", &format!("{} = {} ({})", fact.fact, fact.value, fact.source));
     }
 }

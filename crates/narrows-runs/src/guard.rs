@@ -2,12 +2,11 @@
 
 use serde::Serialize;
 
-use narrows_base::lists::distinct;
+use narrows_base::lists::{distinct, known_of};
 use narrows_base::shell;
 use narrows_base::units::{Bytes, human};
 use narrows_load::guard::{Class, Cleared, Looks, Method, Reason, Searched, Signature};
-use narrows_report::document::{Audience, Blocks, Document};
-use narrows_report::text::{Style, Tone};
+use narrows_report::document::{Audience, Blocks, Document, Style, Tone};
 
 /// The name and version of the JSON contract.
 pub const SCHEMA: &str = "narrows/guard/1";
@@ -112,12 +111,11 @@ pub fn build(
 
 /// What speaks against writing to a device after it was cleared.
 pub fn left_by(device: &str, cleared: &Cleared) -> Vec<Reason> {
+    let device = || device.to_owned();
     let foreign = cleared.foreign.iter();
-    let foreign =
-        foreign.map(|found| Reason::Data { device: device.to_owned(), at: found.at, looks: found.looks() });
-    let rest = (cleared.left.get() > 0 || cleared.is_broken_off)
-        .then(|| Reason::Marked { device: device.to_owned(), at: Bytes::new(0) });
-    foreign.chain(rest).collect()
+    let foreign = foreign.map(|it| Reason::Data { device: device(), at: it.at, looks: it.looks() });
+    let is_left = cleared.left.get() > 0 || cleared.is_broken_off;
+    foreign.chain(is_left.then(|| Reason::Marked { device: device(), at: Bytes::new(0) })).collect()
 }
 
 fn search(searched: &Searched) -> SearchView {
@@ -127,34 +125,26 @@ fn search(searched: &Searched) -> SearchView {
         Method::Random => "random",
     };
     let at_most_share = searched.bound();
-    let reason = "at_most_share: only said where random places were looked at";
-    let reason = at_most_share.is_none().then_some(reason);
+    let why = "at_most_share: only said where random places were looked at";
+    let reason = at_most_share.is_none().then_some(why);
     let (places, reads, seconds) = (searched.places, searched.reads, searched.time.as_secs_f64());
     SearchView { method, places, reads, seconds, at_most_share, reason }
 }
 
 fn reason(reason: &Reason) -> ReasonView {
     let content = match reason {
-        Reason::Content { device, signature } => {
-            Some(ContentView { device: device.clone(), signature: signature.clone() })
+        Reason::Content { device, signature } => Some((device, signature.clone())),
+        Reason::Data { device, at, looks } => {
+            let (name, class, at, source) = match *looks {
+                Looks::Begins { name, class, start, source } => (name, class, start, source),
+                _ => ("data", Class::Data, *at, "bytes that are not zero"),
+            };
+            Some((device, Signature { name, class, offsets: vec![at], source }))
         }
-        Reason::Data { device, at, looks } => Some(data(device, *at, looks)),
         _ => None,
     };
+    let content = content.map(|(device, signature)| ContentView { device: device.clone(), signature });
     ReasonView { code: reason.code(), summary: reason.to_string(), hint: reason.hint(), content }
-}
-
-fn data(device: &str, at: Bytes, looks: &Looks) -> ContentView {
-    let signature = match *looks {
-        Looks::Begins { name, class, start, source } => {
-            Signature { name, class, offsets: vec![start], source }
-        }
-        _ => {
-            let source = "bytes that are not zero";
-            Signature { name: "data", class: Class::Data, offsets: vec![at], source }
-        }
-    };
-    ContentView { device: device.to_owned(), signature }
 }
 
 /// The report for a person. It ends with a newline.
@@ -166,9 +156,7 @@ pub fn render(report: &GuardReport) -> String {
 pub fn document(report: &GuardReport, audience: Audience) -> Document {
     let mut out = Document::new("guard", &report.device, None);
     let subject = format!("{} ({})", report.device, report.size_bytes);
-    if let Some(cleaned) = &report.cleaned {
-        out.say(0, Tone::Normal, cleaned_text(cleaned));
-    }
+    out.says(0, Tone::Normal, report.cleaned.iter().map(cleaned_text));
     if report.may_write {
         let searched = report.searched.as_ref().map(searched_text).unwrap_or_default();
         let text = format!(
@@ -187,9 +175,7 @@ pub fn document(report: &GuardReport, audience: Audience) -> Document {
 
 /// What speaks against it, and what to do.
 fn refused(out: &mut Document, report: &GuardReport) {
-    for reason in &report.reasons {
-        out.lead((Tone::Bad, "  - "), Tone::Normal, &reason.summary);
-    }
+    out.leads((Tone::Bad, "  - "), Tone::Normal, report.reasons.iter().map(|reason| &reason.summary));
     for hint in once(report.reasons.iter().map(|reason| reason.hint), &report.blank_by) {
         match hint.strip_prefix("  ") {
             Some(way) => out.lead((Tone::Normal, "hint:   "), Tone::Normal, way),
@@ -219,14 +205,15 @@ fn searched_text(searched: &SearchView) -> String {
 
 fn cleaned_text(cleaned: &Cleared) -> String {
     let Cleared { cleared, left, foreign_bytes: foreign, .. } = cleaned;
-    let some = |amount: &Bytes, text: String| if amount.get() > 0 { text } else { String::new() };
-    let cleared = match cleared.get() {
-        0 => "Nothing that a run of narrows left is to be cleared".to_owned(),
-        _ => format!("Cleared {cleared} that a run of narrows left"),
-    };
-    let left = some(left, format!("; {left} of it are still there"));
-    let foreign = some(foreign, format!("; {foreign} bear no mark of ours and were not touched"));
-    format!("{cleared}{left}{foreign}.")
+    let said = [
+        match cleared.get() {
+            0 => Some("Nothing that a run of narrows left is to be cleared".to_owned()),
+            _ => Some(format!("Cleared {cleared} that a run of narrows left")),
+        },
+        (left.get() > 0).then(|| format!("{left} of it are still there")),
+        (foreign.get() > 0).then(|| format!("{foreign} bear no mark of ours and were not touched")),
+    ];
+    known_of(said, "; ") + "."
 }
 
 /// What can be done about each of the reasons, once, then the `ways` that would make the device blank.
@@ -239,8 +226,7 @@ fn once<'h>(all: impl Iterator<Item = &'h str>, ways: &[WayView]) -> Vec<String>
     let mut hints = distinct(all.map(str::to_owned));
     if !ways.is_empty() {
         hints.push("if nothing on it is needed, one of these makes it blank:".to_owned());
-        let line = |way: &WayView| format!("  `{}` destroys {}", way.command, way.destroys);
-        hints.extend(ways.iter().map(line));
+        hints.extend(ways.iter().map(|way| format!("  `{}` destroys {}", way.command, way.destroys)));
         hints.push(NOT_ENOUGH.to_owned());
     }
     hints

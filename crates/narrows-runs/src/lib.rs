@@ -12,8 +12,6 @@ pub mod ladder;
 pub mod measure;
 pub mod progress;
 pub mod saved;
-#[cfg(feature = "schema")]
-pub mod schema;
 pub mod together;
 pub mod top;
 pub mod watch;

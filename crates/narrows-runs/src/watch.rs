@@ -3,8 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use narrows_base::units::{GtPerSec, Lanes};
-use narrows_report::document::{Blocks, Document};
-use narrows_report::text::{Style, Tone};
+use narrows_report::document::{Blocks, Document, Style, Tone};
 use narrows_watch::record::{
     BaselineEvent, Change, KernelEvent, Kind, LinkEvent, Noticed, Property, Record, Subject, Value, What,
 };
@@ -42,17 +41,15 @@ const fn is_told(record: &Record) -> bool {
 
 /// The journal as text, a line for each record; those that only say that the recorder is there are left out.
 pub fn render(log: &WatchLog) -> String {
-    let told: Vec<&Record> = log.records.iter().filter(|record| is_told(record)).collect();
     let mut out = Document::new("watch", "", None);
-    for record in &told {
+    for record in log.records.iter().filter(|record| is_told(record)) {
         out.lead((Tone::Normal, &format!("{}  ", record.at)), Tone::Normal, sentence(record));
     }
-    if told.is_empty() {
+    if out.blocks.is_empty() {
         out.say(0, Tone::Normal, "The journal is empty.");
     }
     if log.damaged_lines > 0 {
-        let text = format!("{} lines are not whole and were left out.", log.damaged_lines);
-        out.say(0, Tone::Normal, text);
+        out.say(0, Tone::Normal, format!("{} lines are not whole and were left out.", log.damaged_lines));
     }
     out.text(&Style::UNWRAPPED)
 }
@@ -68,9 +65,10 @@ fn sentence(record: &Record) -> String {
         What::State { subject, values } => {
             let values: Vec<String> =
                 values.iter().map(|(property, value)| named(*property, value)).collect();
-            let values =
-                if values.is_empty() { "nothing is known of it".to_owned() } else { values.join(", ") };
-            format!("{}: {values}", name(subject))
+            match values.as_slice() {
+                [] => format!("{}: nothing is known of it", name(subject)),
+                values => format!("{}: {}", name(subject), values.join(", ")),
+            }
         }
         What::Change(change) => change_of(change, &record.at),
         What::Gone { subject, after } => {
@@ -86,16 +84,16 @@ fn sentence(record: &Record) -> String {
             let speed =
                 loaded_megatransfers.map(|mega| format!(" at {} under load", GtPerSec::from_mega(mega)));
             let best = format!("{}{}", Lanes::new(*lanes), speed.unwrap_or_default());
-            let (name, was) = (name(subject), was.as_deref().unwrap_or("another place"));
-            match event {
-                BaselineEvent::New => format!("{name}: kept as seen, {best}"),
-                BaselineEvent::Raised => format!("{name}: better than ever, {best}"),
-                BaselineEvent::Replaced => format!("{name}: another device, which begins anew with {best}"),
-                BaselineEvent::Moved => {
-                    format!("{name}: the device was in {was} before; it begins anew with {best}")
-                }
-                BaselineEvent::Accepted => format!("{name}: accepted as it is, {best}"),
-            }
+            let was = was.as_deref().unwrap_or("another place");
+            let moved = format!("the device was in {was} before; it begins anew with");
+            let what = match event {
+                BaselineEvent::New => "kept as seen,",
+                BaselineEvent::Raised => "better than ever,",
+                BaselineEvent::Replaced => "another device, which begins anew with",
+                BaselineEvent::Moved => moved.as_str(),
+                BaselineEvent::Accepted => "accepted as it is,",
+            };
+            format!("{}: {what} {best}", name(subject))
         }
     }
 }
@@ -133,12 +131,10 @@ fn order(events: &[KernelEvent]) -> String {
     let is_before = |error: &&KernelEvent| link.is_none_or(|link| error.micros <= link.micros);
     let errors = || events.iter().filter(|event| event.what == LinkEvent::Error);
     let Some(error) = errors().rfind(is_before) else { return String::new() };
-    let function = &error.function;
     let name = error.error.as_ref().map(|name| format!(" {name}")).unwrap_or_default();
+    let errors = format!("{name} of {}", error.function);
     let Some(link) = link else {
-        return format!(
-            "; the kernel's log has errors{name} of {function} meanwhile, which came first is not known"
-        );
+        return format!("; the kernel's log has errors{errors} meanwhile, which came first is not known");
     };
     let apart = (link.micros - error.micros) as f64 / 1e6;
     let what = match link.what {
@@ -146,7 +142,7 @@ fn order(events: &[KernelEvent]) -> String {
         LinkEvent::Retrained => "was trained again",
         LinkEvent::Down | LinkEvent::Error => "went down",
     };
-    format!("; in the kernel's log it {what} {apart:.1} s after error{name} of {function}")
+    format!("; in the kernel's log it {what} {apart:.1} s after error{errors}")
 }
 
 const fn words(property: Property) -> &'static str {

@@ -34,7 +34,7 @@ impl<W: Write> Sink<W> {
         let head = vec![Record::head(since)];
         let text = match form {
             Form::Nothing | Form::Table(_) => String::new(),
-            Form::Csv => row::head(),
+            Form::Csv => row::HEAD.to_owned(),
             Form::Jsonl => json_lines(&head)?,
         };
         let mut sink = Self { out, form, is_open: true, kept: keeps.then_some(head) };

@@ -1,11 +1,9 @@
 //! Findings as blocks: how bad, what, how we know, and what to do.
 
-use super::{Block, Blocks};
-use narrows_base::lists::some_of;
+use super::{Block, Blocks, Place, Tone};
+use narrows_base::lists::{grouped, some_of};
 use narrows_base::units::human;
-use narrows_verdict::{self as verdict, Advice, Code, Confidence, Severity};
-
-use crate::text::Tone;
+use narrows_verdict::{self as verdict, Advice, Code, Confidence, Evidence, Severity};
 
 /// What was found.
 #[derive(Debug, Clone)]
@@ -21,21 +19,21 @@ pub struct Finding {
     pub advice: Vec<Advice>,
 }
 
-/// Puts findings with evidence and all advice.
+/// Puts findings with evidence and all advice, in a part of their own.
 pub fn findings<'a>(out: &mut impl Blocks, findings: impl IntoIterator<Item = &'a verdict::Finding>) {
     for (number, finding) in findings.into_iter().enumerate() {
-        if number > 0 {
-            out.gap();
+        out.gap();
+        if number == 0 {
+            out.part(Place::Findings, "Findings");
         }
         out.add(Block::Finding(whole(finding)));
     }
 }
 
 fn whole(finding: &verdict::Finding) -> Finding {
-    let evidence = finding.evidence.iter().map(|evidence| {
-        let source =
-            if evidence.source.is_empty() { String::new() } else { format!(" ({})", evidence.source) };
-        format!("{}: {}{source}", evidence.fact, evidence.value)
+    let evidence = finding.evidence.iter().map(|Evidence { fact, value, source }| match source.as_str() {
+        "" => format!("{fact}: {value}"),
+        source => format!("{fact}: {value} ({source})"),
     });
     Finding {
         severity: finding.severity,
@@ -46,9 +44,13 @@ fn whole(finding: &verdict::Finding) -> Finding {
     }
 }
 
-/// So many findings are shown with evidence where not all is asked for: of the first more, of the others a line.
-const MOST: usize = 3;
-const EVIDENCE: [usize; MOST] = [2, 1, 1];
+/// Where else the same is so.
+fn also(places: &[impl AsRef<str>]) -> Option<String> {
+    (!places.is_empty()).then(|| format!("The same is so of {}.", some_of(places, 6, ", ")))
+}
+
+/// So much evidence is shown of the first findings where not all is asked for, and none of the others.
+const EVIDENCE: [usize; 3] = [2, 1, 1];
 
 /// Puts findings, each with the place that it is about, the worst first and what is said of several places once. What explains
 /// nothing to be done is left to those who ask for all, where there is something to be done.
@@ -60,23 +62,19 @@ pub fn findings_once(out: &mut impl Blocks, found: &[(String, &verdict::Finding)
             None => once.push((finding, vec![place])),
         }
     }
+    if !once.is_empty() {
+        out.part(Place::Findings, "Findings");
+    }
     once.sort_by_key(|(finding, _)| finding.severity);
     let has_cause = once.iter().any(|(finding, _)| finding.severity != Severity::Info);
     let mut hidden = 0;
     for (number, (finding, places)) in once.iter().enumerate() {
-        let others: Vec<&&str> =
-            places.iter().skip(1).filter(|place| Some(*place) != places.first()).collect();
-        let also = (!others.is_empty()).then(|| format!("The same is so of {}.", some_of(&others, 6, ", ")));
-        let whole = Finding { also, ..whole(finding) };
-        let is_told = !has_cause || finding.severity != Severity::Info || finding.code == Code::PartialInput;
-        if is_told {
-            let most = EVIDENCE.get(number).copied().unwrap_or_default();
-            let (evidence, advice) = (whole.evidence.iter().take(most), whole.advice.iter().take(1));
-            let brief = Finding {
-                evidence: evidence.cloned().collect(),
-                advice: advice.cloned().collect(),
-                ..whole.clone()
-            };
+        let others: Vec<&&str> = places.iter().filter(|place| Some(*place) != places.first()).collect();
+        let whole = Finding { also: also(&others), ..whole(finding) };
+        if !has_cause || finding.severity != Severity::Info || finding.code == Code::PartialInput {
+            let mut brief = whole.clone();
+            brief.evidence.truncate(EVIDENCE.get(number).copied().unwrap_or_default());
+            brief.advice.truncate(1);
             out.brief(|out| {
                 out.gap();
                 out.add(Block::Finding(brief));
@@ -105,36 +103,35 @@ fn are_equal(a: &verdict::Finding, b: &verdict::Finding) -> bool {
 /// Puts findings with their best advice only. Of those that call for no action and say the same of several devices,
 /// the first stands for all.
 pub fn findings_in_brief(out: &mut impl Blocks, findings: &[&verdict::Finding]) {
-    for (number, finding) in findings.iter().enumerate() {
-        let before = findings.get(..number).unwrap_or_default();
-        if before.iter().any(|other| are_alike(other, finding)) {
-            continue;
+    let keyed = findings.iter().enumerate().map(|(number, finding)| {
+        // Each fault is told by itself.
+        let apart = (finding.severity == Severity::Fault).then_some(number);
+        let advice = finding.advice.first().map(|advice| &advice.action);
+        ((apart, finding.code, finding.severity, finding.confidence, advice), *finding)
+    });
+    for (number, (_, alike)) in grouped(keyed).into_iter().enumerate() {
+        let Some((first, more)) = alike.split_first() else { continue };
+        if number == 0 {
+            out.gap();
+            out.part(Place::Findings, "Findings");
         }
-        let more = findings.get(number + 1..).unwrap_or_default();
-        let more = more.iter().filter(|other| are_alike(finding, other));
-        let more: Vec<&String> = more.map(|other| &other.subject).collect();
-        out.add(Block::Finding(Finding {
-            severity: finding.severity,
-            text: text(finding),
-            also: (!more.is_empty()).then(|| format!("The same is so of {}.", some_of(&more, 6, ", "))),
-            evidence: Vec::new(),
-            advice: finding.advice.iter().take(1).cloned().collect(),
-        }));
+        let more: Vec<&String> = more.iter().map(|other| &other.subject).collect();
+        let mut brief = Finding { also: also(&more), evidence: Vec::new(), ..whole(first) };
+        brief.advice.truncate(1);
+        out.add(Block::Finding(brief));
     }
 }
 
-/// Whether two findings say the same of two devices. Each fault is told by itself.
-fn are_alike(a: &verdict::Finding, b: &verdict::Finding) -> bool {
-    a.severity != Severity::Fault
-        && (a.code, a.severity, a.confidence) == (b.code, b.severity, b.confidence)
-        && a.advice.first().map(|advice| &advice.action) == b.advice.first().map(|advice| &advice.action)
+/// What is said of something that may not be so: nothing where it is sure, else words for what is likely or a suspicion.
+pub const fn doubt(confidence: Confidence, [likely, suspicion]: [&'static str; 2]) -> &'static str {
+    match confidence {
+        Confidence::High => "",
+        Confidence::Medium => likely,
+        Confidence::Low => suspicion,
+    }
 }
 
 fn text(finding: &verdict::Finding) -> String {
-    let doubt = match finding.confidence {
-        Confidence::High => "",
-        Confidence::Medium => ", likely",
-        Confidence::Low => ", a suspicion",
-    };
+    let doubt = doubt(finding.confidence, [", likely", ", a suspicion"]);
     format!("{} [{}{doubt}]", finding.summary, finding.code.as_str())
 }

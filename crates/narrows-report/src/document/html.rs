@@ -13,10 +13,9 @@ use sha2::{Digest, Sha256};
 use super::finding::Finding;
 use super::style::STYLE;
 use super::table::{Cell, Column, Content, Row, Table, Width};
-use super::{Block, Document, Pairs, Paragraph, Place};
+use super::{Block, Document, Pairs, Paragraph, Place, Tone};
 use crate::figure::{self, Figure};
 use crate::sanitize::markup;
-use crate::text::Tone;
 use narrows_verdict::Severity;
 
 struct PagePart<'a> {
@@ -88,12 +87,11 @@ impl Document {
 
     /// The parts in the order of a page.
     fn parts(&self) -> Vec<PagePart<'_>> {
-        let mut parts = vec![PagePart { place: Place::Verdict, title: "", blocks: Vec::new() }];
+        let part = |place, title| PagePart { place, title, blocks: Vec::new() };
+        let mut parts = vec![part(Place::Verdict, "")];
         for block in &self.blocks {
             match block {
-                Block::Part(place, title) => {
-                    parts.push(PagePart { place: *place, title, blocks: Vec::new() });
-                }
+                Block::Part(place, title) => parts.push(part(*place, title)),
                 block => parts.last_mut().into_iter().for_each(|part| part.blocks.push(block)),
             }
         }
@@ -143,11 +141,6 @@ fn prose(text: &str) -> String {
     parts.iter().enumerate().map(code).collect()
 }
 
-/// Leads that begin an item of a list.
-fn is_bullet(lead: &str) -> bool {
-    matches!(lead.trim(), "·" | "-" | "→" | "!")
-}
-
 struct Writer<'a> {
     out: &'a mut String,
     /// How many levels titles are lower than on a page of one document.
@@ -186,13 +179,9 @@ impl Writer<'_> {
     }
 
     fn document(&mut self, document: &Document) {
-        let _ = writeln!(
-            self.out,
-            "<article id=\"r{}\" aria-label=\"{}\">\n<header>\n<p class=\"kicker\">{}</p>",
-            self.id,
-            markup(&document.title()),
-            markup(&document.words())
-        );
+        let (title, words) = (markup(&document.title()), markup(&document.words()));
+        let _ = writeln!(self.out, "<article id=\"r{}\" aria-label=\"{title}\">\n<header>", self.id);
+        let _ = writeln!(self.out, "<p class=\"kicker\">{words}</p>");
         let name = [document.subject.as_str(), document.command, "every storage path"];
         self.title(1, name.into_iter().find(|name| !name.is_empty()).unwrap_or_default());
         self.put("</header>\n");
@@ -206,13 +195,11 @@ impl Writer<'_> {
     }
 
     fn part(&mut self, part: &PagePart<'_>) {
-        let is_verdict = part.place == Place::Verdict && part.title.is_empty();
-        match is_verdict {
-            true => {
-                let label = self.label("Verdict");
-                let _ = writeln!(self.out, "<section class=\"verdict\" aria-label=\"{label}\">");
-            }
-            false => self.put("<section>\n"),
+        if part.place == Place::Verdict && part.title.is_empty() {
+            let label = self.label("Verdict");
+            let _ = writeln!(self.out, "<section class=\"verdict\" aria-label=\"{label}\">");
+        } else {
+            self.put("<section>\n");
         }
         match part.place {
             Place::Folded => self.details(part.title, part.blocks.iter().copied()),
@@ -229,7 +216,9 @@ impl Writer<'_> {
     fn blocks<'b>(&mut self, blocks: impl Iterator<Item = &'b Block>) {
         let mut in_list = false;
         for block in blocks {
-            let is_item = matches!(block, Block::Text(it) if is_bullet(&it.lead.1));
+            // Leads that begin an item of a list.
+            let is_item =
+                matches!(block, Block::Text(it) if ["·", "-", "→", "!"].contains(&it.lead.1.trim()));
             if is_item != in_list && !matches!(block, Block::Gap) {
                 self.put(if is_item { "<ul class=\"said\">\n" } else { "</ul>\n" });
                 in_list = is_item;
@@ -243,7 +232,7 @@ impl Writer<'_> {
 
     fn block(&mut self, block: &Block, is_item: bool) {
         match block {
-            Block::Part(..) | Block::Gap | Block::Positions(_) => {}
+            Block::Part(..) | Block::Gap | Block::Positions(_) | Block::Brief(_) => {}
             Block::Heading(text) => self.title(3, text.trim()),
             Block::Text(it) if is_item => {
                 let _ = writeln!(self.out, "<li{}>{}</li>", classes(&[class(it.tone)]), prose(&it.text));
@@ -259,7 +248,6 @@ impl Writer<'_> {
             Block::Figure(figure) => self.figure(figure),
             Block::Details(summary, blocks) => self.details(summary, blocks.iter()),
             Block::Verbose(blocks) => self.blocks(blocks.iter()),
-            Block::Brief(_) => {}
         }
     }
 
@@ -319,11 +307,9 @@ impl Writer<'_> {
             Severity::Limit => ("limit", "▲ LIMIT", "warn"),
             Severity::Info => ("info", "ℹ INFO", "faint"),
         };
-        let _ = writeln!(
-            self.out,
-            "<div class=\"finding {kind}\">\n<p><span class=\"word {tone}\">{word}</span> {}</p>",
-            prose(&finding.text)
-        );
+        let text = prose(&finding.text);
+        let _ = writeln!(self.out, "<div class=\"finding {kind}\">");
+        let _ = writeln!(self.out, "<p><span class=\"word {tone}\">{word}</span> {text}</p>");
         if let Some(also) = &finding.also {
             let _ = writeln!(self.out, "<p class=\"faint\">{}</p>", prose(also));
         }
@@ -344,10 +330,8 @@ impl Writer<'_> {
             return;
         }
         let label = self.label(if table.caption.is_empty() { "Table" } else { &table.caption });
-        let _ = writeln!(
-            self.out,
-            "<div class=\"wide\" role=\"region\" aria-label=\"{label}\" tabindex=\"0\"><table>"
-        );
+        let region = "<div class=\"wide\" role=\"region\"";
+        let _ = writeln!(self.out, "{region} aria-label=\"{label}\" tabindex=\"0\"><table>");
         if !table.caption.is_empty() {
             let _ = writeln!(self.out, "<caption>{}</caption>", markup(&table.caption));
         }
@@ -358,8 +342,7 @@ impl Writer<'_> {
                 let class = classes(&[number, long(&column.title, number)]);
                 let title = markup(column.title.trim());
                 // A title that is not there is no header.
-                let tag = if title.is_empty() { "td" } else { "th scope=\"col\"" };
-                let end = if title.is_empty() { "td" } else { "th" };
+                let (tag, end) = if title.is_empty() { ("td", "td") } else { ("th scope=\"col\"", "th") };
                 let _ = write!(self.out, "<{tag}{class}>{title}</{end}>");
             }
             self.put("</tr></thead>\n");
@@ -396,11 +379,11 @@ impl Writer<'_> {
         let tone = class(cell.tone.unwrap_or(Tone::Normal));
         if let Content::Bar(part) = cell.content {
             let width = (part.clamp(0.0, 1.0) * 1000.0).round() / 10.0;
+            let class = classes(&["cell", tone]);
             let _ = write!(
                 self.out,
-                "<td><svg{} viewBox=\"0 0 100 10\" preserveAspectRatio=\"none\" aria-hidden=\"true\"><rect width=\"{width}\" \
-                 height=\"10\"/></svg></td>",
-                classes(&["cell", tone])
+                "<td><svg{class} viewBox=\"0 0 100 10\" preserveAspectRatio=\"none\" aria-hidden=\"true\"><rect width=\"{width}\" \
+                 height=\"10\"/></svg></td>"
             );
             return;
         }
@@ -411,14 +394,10 @@ impl Writer<'_> {
         let number = if column.right && !cell.spans { "n" } else { "" };
         let span = if cell.spans && left > 1 { format!(" colspan=\"{left}\"") } else { String::new() };
         let words = cell.words();
-        let (tag, end) =
-            if column.names && !words.is_empty() { ("th scope=\"row\"", "th") } else { ("td", "td") };
+        let is_name = column.names && !words.is_empty();
+        let (tag, end) = if is_name { ("th scope=\"row\"", "th") } else { ("td", "td") };
         debug_assert!(!matches!(column.width, Width::Bar(..)) || words.is_empty());
-        let _ = write!(
-            self.out,
-            "<{tag}{}{span}>{}</{end}>",
-            classes(&[number, tone, depth, long(&words, number)]),
-            prose(words.trim())
-        );
+        let class = classes(&[number, tone, depth, long(&words, number)]);
+        let _ = write!(self.out, "<{tag}{class}{span}>{}</{end}>", prose(words.trim()));
     }
 }

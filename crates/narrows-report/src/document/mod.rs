@@ -12,12 +12,12 @@ pub mod table;
 mod terminal;
 
 pub use html::{page, parts, style};
+pub use terminal::{Style, Tone};
 
-pub use finding::{findings, findings_in_brief, findings_once};
+pub use finding::{doubt, findings, findings_in_brief, findings_once};
 pub use table::{Cell, Column, Content, Row, Table, Width};
 
 use crate::figure::Figure;
-use crate::text::Tone;
 use crate::view::Tool;
 use narrows_base::units::{Bytes, BytesPerSec, human};
 
@@ -45,7 +45,7 @@ pub enum Audience {
 
 impl Audience {
     /// Who reads text of this style.
-    pub const fn of(style: &crate::text::Style) -> Self {
+    pub const fn of(style: &Style) -> Self {
         if style.plain { Self::Public } else { Self::Owner }
     }
 }
@@ -173,9 +173,19 @@ pub trait Blocks {
         self.lead((Tone::Normal, &" ".repeat(margin)), tone, text);
     }
 
+    /// A paragraph for each text, behind a lead.
+    fn leads<T: Into<String>>(&mut self, lead: (Tone, &str), tone: Tone, texts: impl IntoIterator<Item = T>) {
+        texts.into_iter().for_each(|text| self.lead(lead, tone, text));
+    }
+
+    /// A paragraph for each text, so many columns from the margin.
+    fn says<T: Into<String>>(&mut self, margin: usize, tone: Tone, texts: impl IntoIterator<Item = T>) {
+        self.leads((Tone::Normal, &" ".repeat(margin)), tone, texts);
+    }
+
     /// At most so many texts, each behind a lead, then how many more there are, and where all of them are.
     fn first(&mut self, most: usize, lead: (Tone, &str), tone: Tone, texts: &[String], all: &str) {
-        texts.iter().take(most).for_each(|text| self.lead(lead, tone, text));
+        self.leads(lead, tone, texts.iter().take(most));
         if let Some(more @ 1..) = texts.len().checked_sub(most) {
             self.lead(lead, tone, format!("and {more} more{all}"));
         }

@@ -18,18 +18,16 @@ impl Document {
     pub fn without(mut self, mut names: Names) -> Self {
         let mut texts: Vec<&mut String> = vec![&mut self.subject, &mut self.tool];
         self.blocks.iter_mut().for_each(|block| collect(block, &mut texts));
-        texts.iter_mut().for_each(|text| shorten(text));
+        for text in &mut texts {
+            if let Some((end, _)) = text.char_indices().nth(LONGEST) {
+                text.truncate(end);
+                text.push('…');
+            }
+        }
         let paths: Vec<String> = texts.iter().flat_map(|text| paths(text)).map(str::to_owned).collect();
         paths.iter().for_each(|path| names.target(path));
         names.hide(&mut texts);
         self
-    }
-}
-
-fn shorten(text: &mut String) {
-    if let Some((end, _)) = text.char_indices().nth(LONGEST) {
-        text.truncate(end);
-        text.push('…');
     }
 }
 
@@ -45,9 +43,7 @@ fn collect<'a>(block: &'a mut Block, texts: &mut Vec<&'a mut String>) {
         Block::Figure(figure) => texts.extend(figure.words_mut()),
         Block::Part(_, text) | Block::Heading(text) => texts.push(text),
         Block::Text(it) => texts.extend([&mut it.lead.1, &mut it.text]),
-        Block::Pairs(pairs) => {
-            texts.extend(pairs.pairs.iter_mut().flat_map(|(name, text)| [name, text]));
-        }
+        Block::Pairs(it) => texts.extend(it.pairs.iter_mut().flat_map(|(name, text)| [name, text])),
         Block::Table(table) => {
             texts.push(&mut table.caption);
             texts.extend(table.columns.iter_mut().map(|column| &mut column.title));
@@ -62,9 +58,7 @@ fn collect<'a>(block: &'a mut Block, texts: &mut Vec<&'a mut String>) {
             texts.extend(finding.advice.iter_mut().map(|advice| &mut advice.action));
         }
         Block::Commands(_, lines) => texts.extend(lines),
-        Block::Verbose(blocks) | Block::Brief(blocks) => {
-            blocks.iter_mut().for_each(|block| collect(block, texts))
-        }
+        Block::Verbose(all) | Block::Brief(all) => all.iter_mut().for_each(|block| collect(block, texts)),
         Block::Details(summary, blocks) => {
             texts.push(summary);
             blocks.iter_mut().for_each(|block| collect(block, texts));

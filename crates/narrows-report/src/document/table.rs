@@ -1,7 +1,6 @@
 //! Tables whose columns give way by priority where a terminal is narrow.
 
-use super::Block;
-use crate::text::Tone;
+use super::{Block, Tone};
 
 /// Rows below titles.
 #[derive(Debug, Clone, Default)]

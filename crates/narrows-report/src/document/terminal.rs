@@ -1,15 +1,16 @@
 //! The back end for terminals: no line is wider than the style allows, and plain text is ASCII.
 
 mod columns;
-mod positions;
+mod ink;
 
-use columns::put_table;
-use positions::by_position;
+pub use ink::{Style, Tone};
 
 use super::finding::Finding;
 use super::{Block, Document, Pairs};
 use crate::sanitize::one_line;
-use crate::text::{Style, Tone, paragraph, width};
+use columns::put_table;
+use ink::{paragraph, width};
+use narrows_base::units::{Bytes, BytesPerSec, human};
 use narrows_verdict::{Advice, Severity};
 
 /// The margin of what is said of a finding.
@@ -68,17 +69,14 @@ fn put_pairs(out: &mut String, style: &Style, pairs: &Pairs) {
     }
 }
 
-/// The word for a severity, so that it is read without colour; all are as wide.
-const fn word(severity: Severity) -> (Tone, &'static str) {
-    match severity {
+fn put_finding(out: &mut String, style: &Style, finding: &Finding) {
+    // A word for the severity, so that it is read without colour; all are as wide.
+    let word = match finding.severity {
         Severity::Fault => (Tone::Bad, "FAULT  "),
         Severity::Limit => (Tone::Warn, "LIMIT  "),
         Severity::Info => (Tone::Faint, "INFO   "),
-    }
-}
-
-fn put_finding(out: &mut String, style: &Style, finding: &Finding) {
-    paragraph(out, style, word(finding.severity), Tone::Normal, &finding.text);
+    };
+    paragraph(out, style, word, Tone::Normal, &finding.text);
     if let Some(also) = &finding.also {
         paragraph(out, style, (Tone::Faint, DETAIL), Tone::Faint, also);
     }
@@ -103,6 +101,61 @@ fn bar(style: &Style, part: f64, columns: usize) -> String {
     format!("{}{}", "█".repeat(eighths / 8), PARTS.get(eighths % 8).unwrap_or(&""))
 }
 
+/// Rows of a picture of rates by position.
+const ROWS: usize = 8;
+/// Columns for the scale at its left.
+const MARGIN: usize = 12;
+
+/// The rates of samples at growing offsets, position from left to right, rate from 0 at the bottom to the fastest sample at the top. No
+/// line is wider than the style allows; nothing for less than two samples.
+fn by_position(samples: &[(Bytes, BytesPerSec)], style: &Style) -> Vec<String> {
+    let columns = style.width.saturating_sub(MARGIN).min(samples.len()).min(100);
+    let most = samples.iter().fold(0.0_f64, |most, (_, rate)| most.max(rate.get()));
+    if columns < 2 || most <= 0.0 {
+        return Vec::new();
+    }
+    let most = BytesPerSec::new(most);
+    let means = columns_of(samples, columns);
+    let row = |row: usize| {
+        let scale = match row {
+            0 => human::rate(most * 0.0),
+            r if r + 1 == ROWS => human::rate(most),
+            r if r == ROWS / 2 => human::rate(most / 2.0),
+            _ => String::new(),
+        };
+        let bars: String = means.iter().map(|mean| step(mean / most.get(), row, style.unicode)).collect();
+        format!("{scale:>10}  {}", bars.trim_end())
+    };
+    let mut lines: Vec<String> = (0..ROWS).rev().map(row).collect();
+    let end = samples.last().map_or_else(String::new, |(offset, _)| human::bytes(*offset));
+    let room = columns.saturating_sub(1);
+    lines.push(format!("{:>10}  0{end:>room$}", "position"));
+    lines
+}
+
+/// The mean rate of each column's samples.
+fn columns_of(samples: &[(Bytes, BytesPerSec)], columns: usize) -> Vec<f64> {
+    let end = |column: usize| column * samples.len() / columns;
+    let mean = |column: usize| {
+        let part = samples.get(end(column)..end(column + 1)).unwrap_or_default();
+        part.iter().map(|(_, rate)| rate.get()).sum::<f64>() / part.len().max(1) as f64
+    };
+    (0..columns).map(mean).collect()
+}
+
+/// What a column shows in a row, `share` of the whole height being filled.
+fn step(share: f64, row: usize, unicode: bool) -> char {
+    const PARTS: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+    let filled = (share.clamp(0.0, 1.0) * ROWS as f64 - row as f64).clamp(0.0, 1.0);
+    if unicode {
+        PARTS.get((filled * 8.0).round() as usize).copied().unwrap_or(' ')
+    } else if filled >= 0.5 {
+        '#'
+    } else {
+        ' '
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -117,5 +170,34 @@ mod tests {
         assert_eq!(bar(&WIDE, 1.0, 24).chars().count(), 24);
         assert_eq!(bar(&WIDE, 0.5, 9), "████▌");
         assert_eq!(bar(&WIDE, f64::NAN, 9), "▏");
+    }
+
+    fn samples(rates: &[f64]) -> Vec<(Bytes, BytesPerSec)> {
+        let sample =
+            |(at, mb): (usize, &f64)| (Bytes::new(at as u64 * 1_000_000_000), BytesPerSec::from_mb(*mb));
+        rates.iter().enumerate().map(sample).collect()
+    }
+
+    const ASCII: Style = Style { colour: false, width: 80, unicode: false, plain: false, verbose: false };
+
+    #[test]
+    fn a_disc_falls_towards_its_end() {
+        let lines = by_position(&samples(&[200.0, 200.0, 150.0, 100.0]), &ASCII);
+        assert_eq!(lines.len(), ROWS + 1);
+        assert_eq!(lines[0], "  200 MB/s  ##");
+        assert_eq!(lines[2], "            ###");
+        assert_eq!(lines[7], "     0 B/s  ####");
+        assert_eq!(lines[8], "  position  03 GB");
+    }
+
+    #[test]
+    fn no_line_is_wider_than_the_style_and_few_samples_draw_nothing() {
+        let many: Vec<f64> = (0..1000).map(f64::from).collect();
+        for width in [60, 80, 140] {
+            let style = Style { width, ..ASCII };
+            assert!(by_position(&samples(&many), &style).iter().all(|line| line.len() <= width));
+        }
+        assert!(by_position(&samples(&[1.0]), &ASCII).is_empty());
+        assert!(by_position(&samples(&[0.0, 0.0]), &ASCII).is_empty());
     }
 }

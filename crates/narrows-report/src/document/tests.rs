@@ -1,6 +1,5 @@
 use super::table::{Content, Width};
 use super::*;
-use crate::text::Style;
 use narrows_base::units::BytesPerSec;
 use narrows_verdict::{self as verdict, Code, Confidence, Evidence, Severity};
 use unicode_width::UnicodeWidthStr;
@@ -67,7 +66,6 @@ fn every_block(foreign: &str) -> Document {
     }
     out.part(Place::Data, foreign);
     out.add(Block::Table(table));
-    out.part(Place::Findings, foreign);
     findings(&mut out, &[finding(foreign)]);
     out.part(Place::Folded, foreign);
     out.add(Block::Commands("The same with fio:", vec![foreign.to_owned()]));

@@ -78,19 +78,15 @@ impl Figure {
     /// The figure as an element: pictures, words, and the values to unfold; with the level and class of its title, and the name of
     /// the region of its values. It needs [`super::style`] on its page.
     pub fn html(&self, (level, look): (usize, &str), label: &str) -> String {
-        let id = self.id.as_str();
-        let mut out = format!(
-            "<figure class=\"figure\" id=\"{0}\" aria-labelledby=\"{0}-title\">\n<h{level}{look} id=\"{0}-title\">{1}</h{level}>\n",
-            markup(id),
-            markup(&self.title)
-        );
-        let pictures = &self.pictures[..self.pictures.len().min(MOST)];
-        match pictures {
+        let (id, title) = (markup(&self.id), markup(&self.title));
+        let mut out = format!("<figure class=\"figure\" id=\"{id}\" aria-labelledby=\"{id}-title\">\n");
+        let _ = writeln!(out, "<h{level}{look} id=\"{id}-title\">{title}</h{level}>");
+        match &self.pictures[..self.pictures.len().min(MOST)] {
             [only] => put_picture(&mut out, only),
-            several => put_choice(&mut out, id, several),
+            several => put_choice(&mut out, &id, several),
         }
         let _ = writeln!(out, "<figcaption>{}</figcaption>", markup(&self.alternative));
-        put_data(&mut out, (&self.title, label), &self.data);
+        put_data(&mut out, (&title, label), &self.data);
         out.push_str("</figure>\n");
         out
     }
@@ -111,13 +107,9 @@ fn put_picture(out: &mut String, picture: &Picture) {
 fn put_choice(out: &mut String, id: &str, pictures: &[Picture]) {
     out.push_str("<fieldset class=\"choice\">\n<legend>What is shown</legend>\n");
     for (at, picture) in pictures.iter().enumerate() {
-        let checked = if at == 0 { " checked" } else { "" };
-        let _ = writeln!(
-            out,
-            "<label><input type=\"radio\" name=\"{0}-shown\" class=\"show-{at}\"{checked}> {1}</label>",
-            markup(id),
-            markup(&picture.label)
-        );
+        let (checked, label) = (if at == 0 { " checked" } else { "" }, markup(&picture.label));
+        let input = format!("<input type=\"radio\" name=\"{id}-shown\" class=\"show-{at}\"{checked}>");
+        let _ = writeln!(out, "<label>{input} {label}</label>");
     }
     out.push_str("</fieldset>\n");
     for (at, picture) in pictures.iter().enumerate() {
@@ -132,11 +124,9 @@ fn put_data(out: &mut String, (title, label): (&str, &str), data: &Data) {
     if data.rows.is_empty() {
         return;
     }
-    let _ = writeln!(out, "<details class=\"data\">\n<summary>Values: {}</summary>", markup(title));
-    let _ = writeln!(
-        out,
-        "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"{label}\">\n<table>\n<thead><tr>"
-    );
+    let _ = writeln!(out, "<details class=\"data\">\n<summary>Values: {title}</summary>");
+    let _ = writeln!(out, "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"{label}\">");
+    out.push_str("<table>\n<thead><tr>\n");
     for column in data.header {
         let (name, class) = column.strip_suffix('#').map_or((*column, ""), |name| (name, " class=\"n\""));
         let _ = write!(out, "<th scope=\"col\"{class}>{}</th>", markup(name));
@@ -146,11 +136,12 @@ fn put_data(out: &mut String, (title, label): (&str, &str), data: &Data) {
         out.push_str("<tr>");
         for (at, text) in row.iter().enumerate() {
             let is_number = data.header.get(at).is_some_and(|column| column.ends_with('#'));
-            match (at, is_number) {
-                (0, _) => _ = write!(out, "<th scope=\"row\">{}</th>", markup(text)),
-                (_, true) => _ = write!(out, "<td class=\"n\">{}</td>", markup(text)),
-                (_, false) => _ = write!(out, "<td>{}</td>", markup(text)),
-            }
+            let (tag, end) = match (at, is_number) {
+                (0, _) => ("th scope=\"row\"", "th"),
+                (_, true) => ("td class=\"n\"", "td"),
+                (_, false) => ("td", "td"),
+            };
+            let _ = write!(out, "<{tag}>{}</{end}>", markup(text));
         }
         out.push_str("</tr>\n");
     }

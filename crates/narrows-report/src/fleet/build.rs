@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use crate::sanitize::inert;
 use narrows_base::fact::Fact;
 use narrows_machine::Machine;
-use narrows_model::path::{HopSpec, LinkHop};
 use narrows_verdict::cohort::{Found, Host, Link, Model};
 use narrows_verdict::{Finding, Subject, Verdict};
 
@@ -34,11 +33,22 @@ pub fn host(
     if let Some(more @ 1..) = verdict.findings.len().checked_sub(MOST_FINDINGS) {
         notes.push(format!("{more} more findings are left out"));
     }
-    let link_of = |finding: &Finding| {
+    let found = |finding: &Finding| {
         let hop = finding.hop.as_ref().and_then(|hop| by_hop.get(hop.as_str()));
-        hop.or_else(|| by_address.get(finding.subject.as_str())).copied()
+        let link = hop.or_else(|| by_address.get(finding.subject.as_str())).copied();
+        Found {
+            code: finding.code,
+            severity: finding.severity,
+            confidence: finding.confidence,
+            place: link.map_or_else(|| clean(&finding.subject), |link| link.place.clone()),
+            subject: clean(&finding.subject),
+            hop: finding.hop.as_ref().map(|hop| clean(hop.as_str())),
+            state: link.and_then(Link::state),
+            summary: clean(&finding.summary),
+            advice: finding.advice.first().map(|advice| clean(&advice.action)),
+        }
     };
-    let findings = verdict.findings.iter().take(MOST_FINDINGS);
+    let findings = verdict.findings.iter().take(MOST_FINDINGS).map(found).collect();
     let dmi = &machine.dmi;
     Host {
         host: clean(name),
@@ -54,7 +64,7 @@ pub fn host(
         paths: subjects.len(),
         failure: None,
         notes,
-        findings: findings.map(|finding| found(finding, link_of(finding))).collect(),
+        findings,
         links: links.into_values().take(MOST_LINKS).collect(),
     }
 }
@@ -67,39 +77,21 @@ pub fn failed(name: &str, why: &str) -> Host {
 /// The links that data crosses, by the id of their hop.
 fn links(subjects: &[Subject]) -> BTreeMap<String, Link> {
     let hops = subjects.iter().flat_map(|subject| &subject.path.hops);
-    let links = hops.filter_map(|hop| match &hop.spec {
+    let links = hops.filter_map(|hop| {
         // The numbers of one that is no wire say nothing.
-        HopSpec::Link(link) if link.not_a_wire.is_none() => {
-            Some((hop.id.as_str().to_owned(), self::link(link)))
-        }
-        _ => None,
+        let link = hop.link().filter(|link| link.not_a_wire.is_none())?;
+        let address = link.device.address.to_string();
+        let slot = link.slot.as_deref().map(|slot| format!("slot {}", clean(slot)));
+        let view = Link {
+            place: slot.unwrap_or_else(|| address.clone()),
+            device: link.device.id.value().map(ToString::to_string),
+            width: link.state().width().map(|width| width.value.get()),
+            speed: link.state().speed().map(|speed| speed.value.to_string()),
+            address,
+        };
+        Some((hop.id.as_str().to_owned(), view))
     });
     links.collect()
-}
-
-fn link(link: &LinkHop) -> Link {
-    let address = link.device.address.to_string();
-    Link {
-        place: link.slot.as_deref().map_or_else(|| address.clone(), |slot| format!("slot {}", clean(slot))),
-        device: link.device.id.value().map(ToString::to_string),
-        width: link.state().width().map(|width| width.value.get()),
-        speed: link.state().speed().map(|speed| speed.value.to_string()),
-        address,
-    }
-}
-
-fn found(finding: &Finding, link: Option<&Link>) -> Found {
-    Found {
-        code: finding.code,
-        severity: finding.severity,
-        confidence: finding.confidence,
-        place: link.map_or_else(|| clean(&finding.subject), |link| link.place.clone()),
-        subject: clean(&finding.subject),
-        hop: finding.hop.as_ref().map(|hop| clean(hop.as_str())),
-        state: link.and_then(Link::state),
-        summary: clean(&finding.summary),
-        advice: finding.advice.first().map(|advice| clean(&advice.action)),
-    }
 }
 
 fn text(fact: &Fact<String>) -> Option<String> {

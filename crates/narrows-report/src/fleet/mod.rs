@@ -84,19 +84,15 @@ pub struct Entry<'h> {
 }
 
 impl Entry<'_> {
-    /// What became of the finding at `index`.
-    fn of_finding(&self, index: usize) -> Option<Change> {
-        self.changes?.findings.get(index).copied()
-    }
-
     /// The lines of this host.
     pub fn records(&self) -> Vec<Record> {
         let name = || self.host.host.clone();
         let finding =
             |found: &Found, change| Record::Finding { host: name(), found: Box::new(found.clone()), change };
         let mut records = vec![Record::Host { host: Box::new(self.host.clone()), change: self.change }];
+        let change = |index: usize| self.changes?.findings.get(index).copied();
         let findings = self.host.findings.iter().enumerate();
-        records.extend(findings.map(|(index, found)| finding(found, self.of_finding(index))));
+        records.extend(findings.map(|(index, found)| finding(found, change(index))));
         if let Some(changes) = self.changes {
             records.extend(changes.gone.iter().map(|found| finding(found, Some(Change::Gone))));
             records.extend(changes.links.iter().map(|changed| Record::LinkChange {

@@ -8,27 +8,13 @@ use crate::csv;
 use narrows_verdict::cohort::{Change, Found, Host, Link, Outlier};
 use narrows_verdict::word;
 
-/// The columns, in order.
-pub const COLUMNS: [&str; 18] = [
-    "record",
-    "host",
-    "vendor",
-    "product",
-    "board",
-    "bios",
-    "kernel",
-    "change",
-    "severity",
-    "code",
-    "confidence",
-    "place",
-    "subject",
-    "hop",
-    "state",
-    "usual",
-    "summary",
-    "advice",
-];
+/// The first line: the names of the columns, in order.
+pub const HEAD: &str = "record,host,vendor,product,board,bios,kernel,change,severity,code,confidence,place,subject,\
+    hop,state,usual,summary,advice\n";
+
+fn columns() -> impl Iterator<Item = &'static str> {
+    HEAD.trim_end().split(',')
+}
 
 /// A row by column; a value that does not apply is not in it.
 ///
@@ -36,14 +22,9 @@ pub const COLUMNS: [&str; 18] = [
 /// runs at something else than in the earlier run; `outlier`.
 pub type Row = BTreeMap<&'static str, String>;
 
-/// The first line: the names of the columns.
-pub fn head() -> String {
-    COLUMNS.join(",") + "\n"
-}
-
 /// A row as a line that a spreadsheet shows and never computes.
 pub fn line(row: &Row) -> String {
-    csv::line(COLUMNS.iter().map(|column| row.get(column).map(|value| csv::cell(value)).unwrap_or_default()))
+    csv::line(columns().map(|column| row.get(column).map(|value| csv::cell(value)).unwrap_or_default()))
 }
 
 fn known(values: impl IntoIterator<Item = (&'static str, Option<String>)>) -> Row {
@@ -182,18 +163,17 @@ mod tests {
 
     #[test]
     fn the_head_names_every_column_once() {
-        assert_eq!(head().trim_end().split(',').count(), COLUMNS.len());
-        let unique: std::collections::BTreeSet<&str> = COLUMNS.into_iter().collect();
-        assert_eq!(unique.len(), COLUMNS.len());
+        let unique: std::collections::BTreeSet<&str> = columns().collect();
+        assert_eq!(unique.len(), columns().count());
     }
 
     proptest! {
         #[test]
-        fn every_row_reads_back_in_its_inert_form(texts in prop::collection::vec(any::<Option<String>>(), COLUMNS.len())) {
-            let row = known(COLUMNS.into_iter().zip(texts.clone()));
+        fn every_row_reads_back_in_its_inert_form(texts in prop::collection::vec(any::<Option<String>>(), columns().count())) {
+            let row = known(columns().zip(texts.clone()));
             let text = line(&row);
             let cells = parse(text.strip_suffix('\n').expect("ends its line"));
-            prop_assert_eq!(cells.len(), COLUMNS.len());
+            prop_assert_eq!(cells.len(), columns().count());
             for (cell, value) in cells.iter().zip(&texts) {
                 let value = one_line(value.as_deref().unwrap_or_default());
                 prop_assert!(*cell == value || *cell == format!("'{value}"), "{cell} {value}");

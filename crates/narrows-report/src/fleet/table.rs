@@ -2,9 +2,8 @@
 
 use super::row::{link_sentence, outlier_sentence};
 use super::{Change, Entry, Record};
-use crate::document::{Block, Blocks, Cell, Column, Document, Place, Table, Width};
+use crate::document::{Block, Blocks, Cell, Column, Document, Place, Style, Table, Tone, Width};
 use crate::figure::chart;
-use crate::text::{Style, Tone};
 use narrows_base::lists::known_of;
 use narrows_base::units::human;
 use narrows_verdict::cohort::{Found, Group, Outlier, Summary};
@@ -70,14 +69,9 @@ fn put_found(table: &mut Table, host: &str, found: &Found, change: Option<Change
         (Severity::Info, _) => Tone::Faint,
     };
     // The end may not fit: first what it is, then the words.
-    let mut text = found.code.as_str();
-    if let Some(change) = change {
-        text = format!("{} {text}", word(change));
-    }
-    if let Some(state) = &found.state {
-        text.push_str(&format!(", {state}"));
-    }
-    text.push_str(&format!(": {}", found.summary));
+    let change = change.map(|change| format!("{} ", word(change))).unwrap_or_default();
+    let state = found.state.as_ref().map(|state| format!(", {state}")).unwrap_or_default();
+    let text = format!("{change}{}{state}: {}", found.code.as_str(), found.summary);
     put(table, host, (tone, &word(found.severity)), &found.place, &text);
 }
 
@@ -126,11 +120,8 @@ pub fn document(records: &[Record]) -> Document {
     out.gap();
     out.add(Block::Table(table));
     if more > 0 {
-        out.say(
-            0,
-            Tone::Faint,
-            format!("what was found on {more} more hosts is left out; `--json` has it all"),
-        );
+        let text = format!("what was found on {more} more hosts is left out; `--json` has it all");
+        out.say(0, Tone::Faint, text);
     }
     let known = super::hosts(records);
     out.figures(Place::Charts, chart::fleet_heat(&known.iter().collect::<Vec<_>>()));
@@ -140,18 +131,15 @@ pub fn document(records: &[Record]) -> Document {
 /// Puts the row of a record, if it has one, and says how bad it is.
 fn put_record(table: &mut Table, record: &Record) -> usize {
     match record {
-        Record::Host { host, change } => match (&host.failure, change) {
-            (Some(why), _) => {
-                put(table, &host.host, (Tone::Faint, "unread"), "", why);
-                1
-            }
-            (None, Some(Change::Gone)) => {
-                let why = "there is no capture of this host any more";
-                put(table, &host.host, (Tone::Faint, "gone"), "", why);
-                0
-            }
-            (None, _) => 0,
-        },
+        Record::Host { host, change } => {
+            let (word, why, worth) = match (&host.failure, change) {
+                (Some(why), _) => ("unread", why.as_str(), 1),
+                (None, Some(Change::Gone)) => ("gone", "there is no capture of this host any more", 0),
+                (None, _) => return 0,
+            };
+            put(table, &host.host, (Tone::Faint, word), "", why);
+            worth
+        }
         Record::Finding { host, found, change } if found.counts() && *change != Some(Change::Same) => {
             put_found(table, host, found, *change);
             match (found.severity, change) {
@@ -176,26 +164,18 @@ pub fn foot(style: &Style, groups: &[Group], outliers: &[Outlier], summary: &Sum
 }
 
 fn put_foot(out: &mut Document, groups: &[Group], outliers: &[Outlier], summary: &Summary) {
-    out.part(Place::Findings, "");
-    list(out, "In common", groups.iter().map(|group| (tone(group.severity), group_sentence(group))));
-    out.part(Place::Findings, "");
-    list(
-        out,
-        "Unlike the others of their model",
-        outliers.iter().map(|outlier| {
-            let place = outlier.place.as_ref().map(|place| format!(" {place}:")).unwrap_or_default();
-            (Tone::Normal, format!("{}:{place} {}", outlier.host, outlier_sentence(outlier)))
-        }),
-    );
+    let groups = groups.iter().map(|group| {
+        let tone = if group.severity == Severity::Fault { Tone::Bad } else { Tone::Warn };
+        (tone, group_sentence(group))
+    });
+    list(out, "In common", groups);
+    let outliers = outliers.iter().map(|outlier| {
+        let place = outlier.place.as_ref().map(|place| format!(" {place}:")).unwrap_or_default();
+        (Tone::Normal, format!("{}:{place} {}", outlier.host, outlier_sentence(outlier)))
+    });
+    list(out, "Unlike the others of their model", outliers);
     out.part(Place::Verdict, "");
     sum(out, summary);
-}
-
-const fn tone(severity: Severity) -> Tone {
-    match severity {
-        Severity::Fault => Tone::Bad,
-        Severity::Limit | Severity::Info => Tone::Warn,
-    }
 }
 
 /// `37 of 412 PowerEdge R740xd have slot 3 at 8 GT/s x4 (slot_limited)`.
@@ -211,14 +191,10 @@ fn group_sentence(group: &Group) -> String {
 
 fn list(out: &mut Document, title: &str, lines: impl ExactSizeIterator<Item = (Tone, String)>) {
     let all = lines.len();
-    if all == 0 {
-        return;
+    if all > 0 {
+        out.section(Place::Findings, title);
     }
-    out.gap();
-    out.heading(title);
-    for (tone, text) in lines.take(MOST) {
-        out.lead((tone, "  - "), Tone::Normal, text);
-    }
+    lines.take(MOST).for_each(|(tone, text)| out.lead((tone, "  - "), Tone::Normal, text));
     if let Some(more @ 1..) = all.checked_sub(MOST) {
         out.say(2, Tone::Faint, format!("and {more} more; `--json` has them all"));
     }
@@ -237,9 +213,8 @@ fn sum(out: &mut Document, summary: &Summary) {
     out.gap();
     out.say(0, Tone::Strong, known_of(parts, " · "));
     if infos > 0 {
-        let verb = if infos == 1 { "is" } else { "are" };
-        let text = format!("{} {verb} not shown here; `--csv` has them.", human::counted(infos, "note"));
-        out.say(0, Tone::Faint, text);
+        let (notes, verb) = (human::counted(infos, "note"), if infos == 1 { "is" } else { "are" });
+        out.say(0, Tone::Faint, format!("{notes} {verb} not shown here; `--csv` has them."));
     }
 }
 

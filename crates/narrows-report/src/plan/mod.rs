@@ -11,9 +11,9 @@ use serde::{Deserialize, Serialize};
 use narrows_base::units::{BytesPerSec, human};
 use narrows_model::plan::layout::{Advice, Layout};
 use narrows_model::plan::outcome::{Outcome, Rates, why_worse};
-use narrows_model::plan::search::{Component, Found, Prefer, Request};
+use narrows_model::plan::search::{Component, Found, Placement, Prefer, Request};
 use narrows_model::plan::site::{SataSeated, Setting, Site, Slot, SlotForm, Splitting};
-use narrows_model::plan::wish::{Kind, Wish};
+use narrows_model::plan::wish::Kind;
 
 /// The name and version of the JSON contract.
 pub const SCHEMA: &str = "narrows/plan/1";
@@ -222,14 +222,23 @@ pub struct Planned<'a> {
 pub fn build(planned: Planned<'_>) -> PlanReport {
     let Planned { site, request, .. } = planned;
     let (sata, impossible) = (planned.sata.as_ref(), planned.impossible);
+    let slots: Vec<SlotView> = site.slots.iter().map(|slot| slot_view(site, slot)).collect();
     let is_known = site.gaps.is_empty();
     let surely = impossible.iter().filter(|_| is_known).cloned();
     let perhaps = impossible.iter().filter(|_| !is_known);
     let perhaps = perhaps.map(|why| format!("in the slots that are known, {why}"));
+    let wishes = request.wishes.iter().map(|wish| WishView {
+        name: wish.name.clone(),
+        kind: wish.kind,
+        count: wish.count,
+        generation: wish.speed.pcie_generation(),
+        lanes: wish.lanes.get(),
+        target_bytes_per_second: wish.target,
+    });
     PlanReport {
         schema: SCHEMA.into(),
-        site: site_view(site),
-        wishes: request.wishes.iter().map(wish_view).collect(),
+        site: SiteView { site: Site { slots: Vec::new(), ..site.clone() }, lanes: lanes(&slots), slots },
+        wishes: wishes.collect(),
         prefer: request.prefer,
         proof: planned.found.and_then(|found| proof(found, &planned)),
         alternatives: alternatives(&planned),
@@ -239,11 +248,6 @@ pub fn build(planned: Planned<'_>) -> PlanReport {
         sata: planned.sata,
         layouts: planned.layouts,
     }
-}
-
-fn site_view(site: &Site) -> SiteView {
-    let slots: Vec<SlotView> = site.slots.iter().map(|slot| slot_view(site, slot)).collect();
-    SiteView { site: Site { slots: Vec::new(), ..site.clone() }, lanes: lanes(&slots), slots }
 }
 
 fn slot_view(site: &Site, slot: &Slot) -> SlotView {
@@ -266,17 +270,15 @@ fn slot_view(site: &Site, slot: &Slot) -> SlotView {
         let left = if rule.lanes.get() == 0 { "off".to_owned() } else { rule.lanes.to_string() };
         format!("{left} while {} is used", by.join(" or "))
     });
-    let mut shares: Vec<String> = narrowed.collect();
-    if let Some(setting) = &slot.setting {
-        let off = setting.slots_off.iter().map(name_of);
-        let off: Vec<&str> = off.chain(setting.connectors_off.iter().map(String::as_str)).collect();
-        let Setting { default_lanes: lanes, menu, value, .. } = setting;
-        let off = off.join(" and ");
-        shares.push(format!("{lanes} until {menu} is set to {value}, which turns off {off}"));
-    }
-    if !slot.connectors_off.is_empty() {
-        shares.push(format!("{} is off while it is used", slot.connectors_off.join(", ")));
-    }
+    let set = slot.setting.as_ref().map(|setting| {
+        let Setting { default_lanes: lanes, menu, value, slots_off, connectors_off, .. } = setting;
+        let off = slots_off.iter().map(name_of).chain(connectors_off.iter().map(String::as_str));
+        let off = off.collect::<Vec<_>>().join(" and ");
+        format!("{lanes} until {menu} is set to {value}, which turns off {off}")
+    });
+    let off = (!slot.connectors_off.is_empty())
+        .then(|| format!("{} is off while it is used", slot.connectors_off.join(", ")));
+    let mut shares: Vec<String> = narrowed.chain(set).chain(off).collect();
     if shares.is_empty() {
         shares.extend(slot.shares.clone());
     }
@@ -320,36 +322,23 @@ fn lanes(slots: &[SlotView]) -> LanesView {
     lanes
 }
 
-fn wish_view(wish: &Wish) -> WishView {
-    WishView {
-        name: wish.name.clone(),
-        kind: wish.kind,
-        count: wish.count,
-        generation: wish.speed.pcie_generation(),
-        lanes: wish.lanes.get(),
-        target_bytes_per_second: wish.target,
-    }
-}
-
 fn placements(planned: &Planned<'_>) -> Vec<RankedPlacement> {
-    let Some(found) = planned.found else { return Vec::new() };
-    let all: Vec<_> = found.placements.iter().zip(&planned.outcomes).collect();
+    let placements = planned.found.iter().flat_map(|found| &found.placements);
+    let all: Vec<_> = placements.zip(&planned.outcomes).collect();
     let before =
-        planned.site.slots.iter().filter(|slot| slot.occupant.is_some() && !slot.form.takes_drives()).count();
-    all.iter()
-        .enumerate()
-        .map(|(at, (placement, outcome))| {
-            let why = all.first().filter(|_| at > 0).map(|(best, best_outcome)| {
-                why_worse(planned.request.prefer, (best, best_outcome), (placement, outcome))
-            });
-            RankedPlacement {
-                rank: u8::try_from(at + 1).unwrap_or(u8::MAX),
-                outcome: (*outcome).clone(),
-                slots_used_before: (before > 0).then_some(before),
-                why_not_best: why,
-            }
-        })
-        .collect()
+        planned.site.slots.iter().filter(|it| it.occupant.is_some() && !it.form.takes_drives()).count();
+    let ranked = |(at, (placement, outcome)): (usize, &(&Placement, &Outcome))| {
+        let best = all.first().filter(|_| at > 0);
+        let why =
+            |best: &(&Placement, &Outcome)| why_worse(planned.request.prefer, *best, (placement, outcome));
+        RankedPlacement {
+            rank: u8::try_from(at + 1).unwrap_or(u8::MAX),
+            outcome: (*outcome).clone(),
+            slots_used_before: (before > 0).then_some(before),
+            why_not_best: best.map(why),
+        }
+    };
+    all.iter().enumerate().map(ranked).collect()
 }
 
 fn proof(found: &Found, planned: &Planned<'_>) -> Option<ProofView> {
@@ -384,21 +373,18 @@ fn alternatives(planned: &Planned<'_>) -> Vec<AlternativeView> {
             None if is_known => "not possible: too few places".to_owned(),
             None => "too few places in the slots that are known".to_owned(),
             Some(outcome) => {
-                let parts: Vec<String> =
-                    outcome.parts.iter().map(|part| format!("{} {}", part.count, part.name)).collect();
-                let parts = match parts.is_empty() {
+                let parts = outcome.parts.iter().map(|part| format!("{} {}", part.count, part.name));
+                let parts = match parts.collect::<Vec<_>>().as_slice() {
                     _ if !is_known => String::new(),
-                    true => "; no cards".to_owned(),
-                    false => format!("; {}", parts.join(", ")),
+                    [] => "; no cards".to_owned(),
+                    parts => format!("; {}", parts.join(", ")),
                 };
                 let limit = outcome.shared.iter().find(|shared| shared.limits && shared.devices > 1);
-                let limit =
-                    limit.map(|shared| format!(", limited by the {}", shared.name)).unwrap_or_default();
-                let served = outcome.balance.as_ref();
-                let served = served.map(|it| format!(", {} served", it.served)).unwrap_or_default();
-                let (read, used) = (outcome.together.read, outcome.slots_used);
-                let slots = human::counted(used, "card slot");
-                format!("{read} together{served}{limit}; {slots}{parts}")
+                let limit = limit.map(|shared| format!(", limited by the {}", shared.name));
+                let served = outcome.balance.as_ref().map(|it| format!(", {} served", it.served));
+                let [served, limit] = [served, limit].map(Option::unwrap_or_default);
+                let slots = human::counted(outcome.slots_used, "card slot");
+                format!("{} together{served}{limit}; {slots}{parts}", outcome.together.read)
             }
         };
         let (together, slots_used) = outcome.as_ref().map(|it| (it.together, it.slots_used)).unzip();

@@ -1,8 +1,7 @@
 //! A plan as text.
 
 use super::{PlanReport, PlannedLayouts, RankedPlacement, SiteView, SlotView};
-use crate::document::{Audience, Block, Blocks, Cell, Column, Document, Pairs, Place, Table, Width};
-use crate::text::Tone;
+use crate::document::{Audience, Block, Blocks, Cell, Column, Document, Pairs, Place, Table, Tone, Width};
 use narrows_base::lists::{grouped, known_of};
 use narrows_base::units::{BytesPerSec, human};
 use narrows_model::plan::outcome::{Rates, SlotOutcome};
@@ -17,20 +16,19 @@ pub fn document(report: &PlanReport, audience: Audience) -> Document {
     out.part(Place::Data, "The slots");
     put_site(&mut out, &report.site);
     out.part(Place::Verdict, "");
-    for why in &report.impossible {
-        out.lead((Tone::Bad, "IMPOSSIBLE  "), Tone::Normal, format!("{why}."));
-    }
-    for why in &report.not_known {
-        let text = format!("whether all of this can be placed: {why}.");
-        out.lead((Tone::Warn, "NOT KNOWN  "), Tone::Normal, text);
-    }
+    let impossible = report.impossible.iter().map(|why| format!("{why}."));
+    out.leads((Tone::Bad, "IMPOSSIBLE  "), Tone::Normal, impossible);
+    let not_known = report.not_known.iter().map(|why| format!("whether all of this can be placed: {why}."));
+    out.leads((Tone::Warn, "NOT KNOWN  "), Tone::Normal, not_known);
     for placement in &report.placements {
         put_placement(&mut out, placement);
     }
-    if let Some(sata) = &report.sata {
+    if let Some(SataSeated { ports, whole, wanted, free }) = &report.sata {
+        let ports = if ports.is_empty() { "none that is known".to_owned() } else { ports.join(", ") };
+        let all = if *whole { "" } else { "; whether there are more is not known" };
         out.gap();
         out.heading("SATA ports");
-        out.say(2, Tone::Normal, on_ports(sata));
+        out.say(2, Tone::Normal, format!("{wanted} drives for {free} free of {ports}{all}"));
     }
     if let Some(proof) = &report.proof {
         out.gap();
@@ -47,12 +45,6 @@ pub fn document(report: &PlanReport, audience: Audience) -> Document {
     if audience == Audience::Public { out.scrubbed() } else { out }
 }
 
-fn on_ports(sata: &SataSeated) -> String {
-    let ports = if sata.ports.is_empty() { "none that is known".to_owned() } else { sata.ports.join(", ") };
-    let all = if sata.whole { "" } else { "; whether there are more is not known" };
-    format!("{} drives for {} free of {ports}{all}", sata.wanted, sata.free)
-}
-
 fn put_site(out: &mut Document, view: &SiteView) {
     let site = &view.site;
     let mut facts = vec![site.name.clone()];
@@ -60,9 +52,8 @@ fn put_site(out: &mut Document, view: &SiteView) {
         1 => processor.clone(),
         sockets => format!("{sockets} × {processor}"),
     }));
-    for shared in site.chipset.iter().chain(&site.interconnect) {
-        facts.push(format!("{} {}", shared.name, shared.rate.rate()));
-    }
+    let shared = site.chipset.iter().chain(&site.interconnect);
+    facts.extend(shared.map(|shared| format!("{} {}", shared.name, shared.rate.rate())));
     out.say(0, Tone::Strong, facts.join(" · "));
     out.gap();
     let columns = vec![
@@ -73,14 +64,11 @@ fn put_site(out: &mut Document, view: &SiteView) {
     ];
     let mut table = Table::new("Slots", 2, columns);
     for slot in &view.slots {
-        let generation = slot.generation.map(|generation| format!("{generation}.0 x{}", slot.lanes));
+        let wired = slot.generation.map(|generation| format!("{generation}.0 x{}", slot.lanes));
+        let wired = Cell::text(wired.unwrap_or_default());
         let (tone, text) = about(slot);
-        table.row(vec![
-            Cell::text(&slot.name),
-            Cell::text(generation.unwrap_or_default()),
-            Cell::text(slot.attachment.to_string()),
-            Cell::toned(tone, text),
-        ]);
+        let attachment = Cell::text(&slot.attachment);
+        table.row(vec![Cell::text(&slot.name), wired, attachment, Cell::toned(tone, text)]);
     }
     out.add(Block::Table(table));
     let lanes = &view.lanes;
@@ -95,12 +83,8 @@ fn put_site(out: &mut Document, view: &SiteView) {
             .then(|| format!("{} {}", lanes.dead, if any_taken() { "not free or dead" } else { "dead" })),
     ];
     out.say(2, Tone::Normal, known_of(counts, " · "));
-    for gap in &site.gaps {
-        out.lead((Tone::Warn, "  not known  "), Tone::Normal, gap);
-    }
-    for note in &site.notes {
-        out.say(2, Tone::Faint, note);
-    }
+    out.leads((Tone::Warn, "  not known  "), Tone::Normal, &site.gaps);
+    out.says(2, Tone::Faint, &site.notes);
 }
 
 /// Whether a slot cannot be used because of what is, or may be, in it.
@@ -138,12 +122,8 @@ fn put_placement(out: &mut Document, ranked: &RankedPlacement) {
         1 => "Best placement".to_owned(),
         rank => format!("Next best ({rank})"),
     });
-    if let Some(why) = &ranked.why_not_best {
-        out.say(2, Tone::Warn, format!("Not the best: {why}."));
-    }
-    for filled in &placement.slots {
-        put_filled(out, filled);
-    }
+    out.says(2, Tone::Warn, ranked.why_not_best.iter().map(|why| format!("Not the best: {why}.")));
+    placement.slots.iter().for_each(|filled| put_filled(out, filled));
     let rates = |rates: &Rates| format!("{} read, {} written", rates.read, rates.write);
     let mut pairs: Vec<(String, String)> = Vec::new();
     let mut put = |name: &str, text: String| pairs.push((name.to_owned(), text));
@@ -165,8 +145,10 @@ fn put_placement(out: &mut Document, ranked: &RankedPlacement) {
     }
     let frees = ranked.slots_used_before.and_then(|before| before.checked_sub(placement.slots_used));
     let frees = frees.filter(|freed| *freed > 0).map(|freed| format!("; frees {freed}")).unwrap_or_default();
-    let free =
-        if placement.slots_free.is_empty() { "none".to_owned() } else { placement.slots_free.join(", ") };
+    let free = match placement.slots_free.as_slice() {
+        [] => "none".to_owned(),
+        slots => slots.join(", "),
+    };
     put("slots", format!("{} used{frees}; free: {free}", placement.slots_used));
     if let Some(balance) = &placement.balance {
         for (at, socket) in balance.sockets.iter().enumerate() {
@@ -176,10 +158,8 @@ fn put_placement(out: &mut Document, ranked: &RankedPlacement) {
         let the = if balance.gain > 0.0 { "the" } else { "a" };
         let gain = format!("{the} balance gains {}", human::percent(balance.gain.max(0.0)));
         let on_one = format!("with all drives on one socket {} ({gain})", balance.one_sided);
-        put(
-            "",
-            format!("{} can be served, {} of it over {over}; {on_one}", balance.served, balance.crossing),
-        );
+        let (served, crossing) = (balance.served, balance.crossing);
+        put("", format!("{served} can be served, {crossing} of it over {over}; {on_one}"));
     }
     out.add(Block::Pairs(Pairs { margin: 2, width: NAMES, commands: false, pairs }));
 }
@@ -219,15 +199,15 @@ fn put_layouts(out: &mut Document, layouts: &PlannedLayouts) {
             let most = if is_bound { "≤" } else { "" };
             rate.map_or("unknown".to_owned(), |rate| format!("{most}{}", human::rate(rate)))
         };
-        let iops = |drives: f64| human::count(drives);
+        let [reads, writes, wear] = [layout.read_iops, layout.write_iops, layout.wear].map(human::count);
         let texts = [
             layout.name.clone(),
             human::percent(layout.capacity),
             layout.survives.to_string(),
             rate(layout.read, layout.read_is_bound),
             rate(layout.write, layout.write_is_bound),
-            format!("×{}, ×{}", iops(layout.read_iops), iops(layout.write_iops)),
-            format!("×{}", human::count(layout.wear)),
+            format!("×{reads}, ×{writes}"),
+            format!("×{wear}"),
         ];
         table.texts(Tone::Normal, texts);
     }
@@ -235,11 +215,12 @@ fn put_layouts(out: &mut Document, layouts: &PlannedLayouts) {
     if layouts.ranked.is_empty() {
         out.say(2, Tone::Warn, "None does all that must be.");
     }
-    for because in &layouts.not_known {
-        out.say(2, Tone::Faint, format!("≤ is a bound, and what is reached is not known: {because}."));
-    }
-    for advice in &layouts.advice {
+    let bounds = layouts.not_known.iter();
+    let bounds = bounds.map(|why| format!("≤ is a bound, and what is reached is not known: {why}."));
+    out.says(2, Tone::Faint, bounds);
+    let advice = layouts.advice.iter().map(|advice| {
         let gain = advice.gain.map(|gain| format!("+{gain}: ")).unwrap_or_default();
-        out.lead((Tone::Normal, "  → "), Tone::Normal, format!("{gain}{}", advice.text));
-    }
+        format!("{gain}{}", advice.text)
+    });
+    out.leads((Tone::Normal, "  → "), Tone::Normal, advice);
 }

@@ -6,9 +6,8 @@ use serde::{Deserialize, Serialize};
 
 use super::view::{Tool, tool};
 use crate::answer::{Answer, step};
-use crate::document::{Audience, Block, Blocks, Cell, Column, Document, Place, Row, Table, Width};
+use crate::document::{Audience, Block, Blocks, Cell, Column, Document, Place, Row, Table, Tone, Width};
 use crate::figure::chart::{self, from_to};
-use crate::text::Tone;
 use narrows_base::lists::some_of;
 use narrows_base::units::{BytesPerSec, Iops, Nanos, human};
 use narrows_model::path::file::{Published, PublishedValue, Workload};
@@ -154,13 +153,6 @@ pub enum Outcome {
     AboveBound,
 }
 
-impl Outcome {
-    /// Whether it speaks against a law.
-    pub const fn is_wrong(self) -> bool {
-        matches!(self, Self::Outside | Self::AboveBound)
-    }
-}
-
 /// A report of these systems.
 pub fn report(systems: Vec<SystemView>) -> PredictReport {
     PredictReport { schema: SCHEMA.to_owned(), tool: tool(), systems }
@@ -170,7 +162,7 @@ impl PredictReport {
     /// Whether a published result lies outside of its 95 % interval, or above its bound.
     pub fn has_wrong(&self) -> bool {
         let mut rows = self.systems.iter().flat_map(|system| &system.published);
-        rows.any(|row| row.outcome.is_wrong())
+        rows.any(|row| matches!(row.outcome, Outcome::Outside | Outcome::AboveBound))
     }
 }
 
@@ -297,36 +289,29 @@ pub fn answer(report: &PredictReport) -> Option<Answer> {
     let of = all.iter().find(|it| it.before.is_some() && it.known).unwrap_or(first);
     let name = &of.workload.name;
     if let (Some(rate), Some(limiting)) = (of.bytes_per_second, &of.limiting) {
-        let ends = of.interval_95.map(|ends| format!(" (95 %: {})", from_to(ends.into())));
+        let ends =
+            of.interval_95.map(|ends| format!(" (95 %: {})", from_to(ends.into()))).unwrap_or_default();
         let was = of.before.as_ref().and_then(|before| before.bytes_per_second);
         let was = was.map(|was| format!(" instead of {was}")).unwrap_or_default();
-        let sentence = format!(
-            "The workload `{name}` gets {rate}{}{was}: {} limits.",
-            ends.unwrap_or_default(),
-            limiting.name
-        );
-        let next = of.next.as_ref().map(|next| {
-            step(format!(
-                "More of {} gives more, up to {}: then {} limits.",
-                limiting.name, next.rate, next.name
-            ))
+        let hop = &limiting.name;
+        let sentence = format!("The workload `{name}` gets {rate}{ends}{was}: {hop} limits.");
+        let next = of.next.iter().map(|Bound { rate, name, .. }| {
+            step(format!("More of {hop} gives more, up to {rate}: then {name} limits."))
         });
-        return Some(Answer { sentence, todo: next.into_iter().collect() });
+        return Some(Answer { sentence, todo: next.collect() });
     }
     let most = of.at_most.as_ref()?;
     let sentence = format!(
         "The workload `{name}` gets at most {}: the narrowest known hop is {}. How much less is not known.",
         most.rate, most.name
     );
-    let measure = of.measure_instead.as_ref().map(|it| step(format!("To know it: measure {it}.")));
-    Some(Answer { sentence, todo: measure.into_iter().collect() })
+    let measure = of.measure_instead.iter().map(|it| step(format!("To know it: measure {it}.")));
+    Some(Answer { sentence, todo: measure.collect() })
 }
 
 fn put_system(out: &mut Document, system: &SystemView) {
     out.say(0, Tone::Strong, format!("{}  {}", system.file, system.name));
-    for change in &system.changes {
-        out.say(2, Tone::Faint, format!("with {change}"));
-    }
+    out.says(2, Tone::Faint, system.changes.iter().map(|change| format!("with {change}")));
     for prediction in &system.predictions {
         out.gap();
         put_prediction(out, prediction);
@@ -351,16 +336,19 @@ fn what(work: &Workload) -> String {
 fn put_prediction(out: &mut impl Blocks, it: &PredictionView) {
     out.say(2, Tone::Normal, what(&it.workload));
     if let Some(before) = &it.before {
-        put_before(out, before);
+        let rate = match (before.bytes_per_second, before.at_most_bytes_per_second) {
+            (Some(rate), _) => human::rate_with_binary(rate),
+            (None, Some(most)) => format!("not known; at most {most}"),
+            (None, None) => "not known".to_owned(),
+        };
+        out.add(one("    before  ", Tone::Normal, rate, before.limiting_name.clone().unwrap_or_default()));
     }
     let lead = if it.before.is_some() { "    after   " } else { "    " };
     match it.bytes_per_second {
         Some(rate) => put_known(out, lead, it, rate),
         None => put_not_known(out, lead, it),
     }
-    for note in &it.notes {
-        out.say(4, Tone::Faint, format!("note: {note}"));
-    }
+    out.says(4, Tone::Faint, it.notes.iter().map(|note| format!("note: {note}")));
 }
 
 fn put_known(out: &mut impl Blocks, lead: &str, it: &PredictionView, rate: BytesPerSec) {
@@ -368,45 +356,42 @@ fn put_known(out: &mut impl Blocks, lead: &str, it: &PredictionView, rate: Bytes
     let each = it.latency_ns.map(|time| format!("{time} each"));
     let behind: Vec<String> = iops.into_iter().chain(each).collect();
     out.add(one(lead, Tone::Strong, human::rate_with_binary(rate), behind.join(", ")));
-    if let (Some(in_80), Some(in_95)) = (it.interval_80, it.interval_95) {
-        let text = format!("80 % of cases {}, 95 % {}", from_to(in_80.into()), from_to(in_95.into()));
-        out.say(12, Tone::Faint, text);
+    if let Some((in_80, in_95)) = it.interval_80.zip(it.interval_95) {
+        let [in_80, in_95] = [in_80, in_95].map(|ends| from_to(ends.into()));
+        out.say(12, Tone::Faint, format!("80 % of cases {in_80}, 95 % {in_95}"));
     }
     if let Some((before, gain)) = it.before.as_ref().and_then(|it| Some((it, it.gain_bytes_per_second?))) {
-        put_gain(out, before, gain);
+        let factor = before.factor.map(|factor| format!(" (×{factor:.2})")).unwrap_or_default();
+        let (tone, sign) = match gain {
+            gain if gain > 0.0 => (Tone::Good, "+"),
+            gain if gain < 0.0 => (Tone::Bad, "−"),
+            _ => (Tone::Normal, "±"),
+        };
+        out.say(4, tone, format!("gain    {sign}{}{factor}", BytesPerSec::new(gain.abs())));
     }
     if let Some(limiting) = &it.limiting {
         out.say(4, Tone::Bad, format!("narrows {}", limiting.name));
         out.say(12, Tone::Faint, &limiting.formula);
     }
-    if let Some(next) = &it.next {
-        let text = format!("next    {}, {}", next.name, next.rate);
-        out.say(4, Tone::Warn, text);
-    }
+    out.says(4, Tone::Warn, it.next.iter().map(|next| format!("next    {}, {}", next.name, next.rate)));
     put_bounds(out, &it.bounds);
-    let felt: Vec<String> =
-        it.sensitivity.iter().take(4).map(|it| format!("{} {:+.2} %", it.hop, it.elasticity)).collect();
+    let felt = it.sensitivity.iter().take(4).map(|it| format!("{} {:+.2} %", it.hop, it.elasticity));
+    let felt: Vec<String> = felt.collect();
     if !felt.is_empty() {
-        let text = format!("1 % more of a hop gives: {}", felt.join(", "));
-        out.say(4, Tone::Faint, text);
+        out.say(4, Tone::Faint, format!("1 % more of a hop gives: {}", felt.join(", ")));
     }
 }
 
 fn put_not_known(out: &mut impl Blocks, lead: &str, it: &PredictionView) {
-    let indent = " ".repeat(lead.chars().count());
+    let indent = lead.chars().count();
     let bound = match &it.at_most {
-        Some(bound) => {
-            format!("not known; at most {}: {}", bound.rate, bound.name)
-        }
+        Some(bound) => format!("not known; at most {}: {}", bound.rate, bound.name),
         None => "not known, and nothing is known that bounds it".to_owned(),
     };
     out.lead((Tone::Normal, lead), Tone::Strong, &bound);
-    if let Some(because) = &it.not_known_because {
-        out.lead((Tone::Normal, &indent), Tone::Warn, format!("because {because}"));
-    }
-    if let Some(measure) = &it.measure_instead {
-        out.lead((Tone::Normal, &indent), Tone::Normal, format!("to know, measure {measure}"));
-    }
+    out.says(indent, Tone::Warn, it.not_known_because.iter().map(|why| format!("because {why}")));
+    let measure = it.measure_instead.iter().map(|what| format!("to know, measure {what}"));
+    out.says(indent, Tone::Normal, measure);
 }
 
 /// A line: a rate, and what is said of it behind.
@@ -423,31 +408,10 @@ fn one(lead: &str, tone: Tone, rate: String, behind: String) -> Block {
     Block::Table(table)
 }
 
-fn put_gain(out: &mut impl Blocks, before: &Before, gain: f64) {
-    let factor = before.factor.map(|factor| format!(" (×{factor:.2})")).unwrap_or_default();
-    let (tone, sign) = match gain {
-        gain if gain > 0.0 => (Tone::Good, "+"),
-        gain if gain < 0.0 => (Tone::Bad, "−"),
-        _ => (Tone::Normal, "±"),
-    };
-    let text = format!("gain    {sign}{}{factor}", BytesPerSec::new(gain.abs()));
-    out.say(4, tone, text);
-}
-
-fn put_before(out: &mut impl Blocks, before: &Before) {
-    let rate = match (before.bytes_per_second, before.at_most_bytes_per_second) {
-        (Some(rate), _) => human::rate_with_binary(rate),
-        (None, Some(most)) => format!("not known; at most {most}"),
-        (None, None) => "not known".to_owned(),
-    };
-    out.add(one("    before  ", Tone::Normal, rate, before.limiting_name.clone().unwrap_or_default()));
-}
-
 /// The bounds, the narrowest first; those that say the same of the same kind of hop once.
 fn put_bounds(out: &mut impl Blocks, bounds: &[Bound]) {
-    let columns =
-        vec![Column::right("bound", 12), Column { names: true, ..Column::left("hop", Width::Flex(0)) }];
-    let mut table = Table::new("What bounds it", 4, columns).untitled();
+    let hop = Column { names: true, ..Column::left("hop", Width::Flex(0)) };
+    let mut table = Table::new("What bounds it", 4, vec![Column::right("bound", 12), hop]).untitled();
     let mut seen: Vec<((BoundKind, &str), f64)> = Vec::new();
     for bound in bounds {
         let kind = (bound.kind, bound.hop.split(':').next().unwrap_or_default());
@@ -460,12 +424,11 @@ fn put_bounds(out: &mut impl Blocks, bounds: &[Bound]) {
             break;
         }
         let tone = if table.rows.is_empty() { Tone::Strong } else { Tone::Normal };
-        let is_plain = bound.kind == BoundKind::Bandwidth;
-        let what = if is_plain { String::new() } else { format!("  {}", bound.kind) };
-        table.row(vec![
-            Cell::toned(tone, human::rate(bound.rate)),
-            Cell::text(format!("{}{what}", bound.name)),
-        ]);
+        let what = match bound.kind {
+            BoundKind::Bandwidth => bound.name.clone(),
+            kind => format!("{}  {kind}", bound.name),
+        };
+        table.row(vec![Cell::toned(tone, human::rate(bound.rate)), Cell::text(what)]);
     }
     out.table(table);
 }
@@ -494,29 +457,19 @@ fn published_row(row: &PublishedView) -> Row {
         (None, None) => "not known".to_owned(),
     };
     let difference = row.difference.map_or("–".to_owned(), |part| format!("{:+.1} %", part * 100.0));
-    let outside = row
-        .interval_95
-        .filter(|_| row.outcome == Outcome::Outside)
-        .map(|(low, high)| format!("outside of {} to {}", shown(&row.unit, low), shown(&row.unit, high)));
-    let above = (row.outcome == Outcome::AboveBound).then(|| "above what is said to bound it".to_owned());
+    let outside = row.interval_95.filter(|_| row.outcome == Outcome::Outside);
+    let outside = outside.map(|(low, high)| [low, high].map(|end| shown(&row.unit, end)).join(" to "));
+    let above = (row.outcome == Outcome::AboveBound).then_some("above what is said to bound it");
     let verb = if row.predicted.is_some() { "narrows" } else { "at most:" };
-    let said = [
-        (Tone::Bad, outside.or(above)),
-        (Tone::Faint, row.limiting_name.as_ref().map(|name| format!("{verb} {name}"))),
-        (Tone::Warn, row.not_known_because.as_ref().map(|because| format!("not known: {because}"))),
-        (Tone::Faint, row.why.as_ref().map(|why| format!("the file says: {why}"))),
-    ];
     let mut notes = Vec::new();
-    for (tone, text) in said {
-        text.into_iter().for_each(|text| notes.say(41, tone, text));
-    }
-    let cells = vec![
-        Cell::toned(Tone::Strong, predicted),
-        Cell::text(shown(&row.unit, row.published)),
-        Cell::toned(tone, difference),
-        Cell::text(&row.what),
-    ];
-    Row { cells, notes }
+    notes.says(41, Tone::Bad, outside.map(|ends| format!("outside of {ends}")));
+    notes.says(41, Tone::Bad, above);
+    notes.says(41, Tone::Faint, row.limiting_name.iter().map(|name| format!("{verb} {name}")));
+    notes.says(41, Tone::Warn, row.not_known_because.iter().map(|why| format!("not known: {why}")));
+    notes.says(41, Tone::Faint, row.why.iter().map(|why| format!("the file says: {why}")));
+    let published = Cell::text(shown(&row.unit, row.published));
+    let (predicted, difference) = (Cell::toned(Tone::Strong, predicted), Cell::toned(tone, difference));
+    Row { cells: vec![predicted, published, difference, Cell::text(&row.what)], notes }
 }
 
 fn shown(unit: &str, value: f64) -> String {

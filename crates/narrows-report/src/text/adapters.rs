@@ -1,11 +1,10 @@
 //! The drives behind RAID and SAS adapters, alike ones together.
 
-use super::Tone;
-use crate::document::{Blocks, Document, Place};
+use crate::document::{Blocks, Document, Place, Tone};
 use crate::view::MachineView;
 use narrows_base::lists::{grouped, known_of, some_of};
 use narrows_base::units::human;
-use narrows_machine::captured::{Adapter, AdapterDrive};
+use narrows_machine::captured::AdapterDrive;
 use std::collections::BTreeMap;
 
 /// So many kinds of drives of an adapter are shown.
@@ -19,7 +18,9 @@ pub(super) fn put(out: &mut Document, machine: &MachineView) {
     out.gap();
     out.part(Place::Data, "Behind adapters");
     for (number, adapter) in &machine.adapters {
-        out.say(2, Tone::Strong, name(*number, adapter));
+        let model = adapter.model.get().unwrap_or_else(|| "adapter".to_owned());
+        let pci = adapter.pci.as_ref().map(|pci| format!(" at {pci}")).unwrap_or_default();
+        out.say(2, Tone::Strong, format!("{model} (c{number}){pci}"));
         for (place, volume) in &adapter.volumes {
             let level = volume.level.as_deref().unwrap_or("volume");
             let disk = volume.disk.as_ref().map(|disk| format!(" ({disk})")).unwrap_or_default();
@@ -38,12 +39,6 @@ pub(super) fn put(out: &mut Document, machine: &MachineView) {
     }
 }
 
-fn name(number: u32, adapter: &Adapter) -> String {
-    let model = adapter.model.get().unwrap_or_else(|| "adapter".to_owned());
-    let pci = adapter.pci.as_ref().map(|pci| format!(" at {pci}")).unwrap_or_default();
-    format!("{model} (c{number}){pci}")
-}
-
 /// Drives that are alike in all that is told, with their places.
 fn kinds(drives: &BTreeMap<String, AdapterDrive>) -> Vec<(String, Vec<String>)> {
     grouped(drives.iter().map(|(place, drive)| (words(drive), place.clone())))
@@ -53,11 +48,10 @@ fn kinds(drives: &BTreeMap<String, AdapterDrive>) -> Vec<(String, Vec<String>)> 
 fn words(drive: &AdapterDrive) -> String {
     let medium = drive.turns.map(|turns| if turns { "hard disk" } else { "SSD" });
     let kind: Vec<&str> = drive.interface.as_deref().into_iter().chain(medium).collect();
-    let link = match (drive.link.get(), drive.most.get()) {
-        (Some(link), Some(most)) if most > link => Some(format!("link {link} of {most}")),
-        (Some(link), _) => Some(format!("link {link}")),
-        (None, _) => None,
-    };
+    let link = drive.link.get().map(|link| match drive.most.get() {
+        Some(most) if most > link => format!("link {link} of {most}"),
+        _ => format!("link {link}"),
+    });
     let failures = drive.predicted_failures.filter(|count| *count > 0);
     let parts = [
         drive.model.clone().or_else(|| Some("unknown model".to_owned())),

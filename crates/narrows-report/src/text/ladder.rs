@@ -1,9 +1,7 @@
 //! The path of one target, hop by hop, with a bar for each.
 
-use super::Tone;
 use super::rate::{Scale, ceiling};
-use crate::document::table::{Content, Row, Width};
-use crate::document::{Block, Blocks, Cell, Column, Place, Table};
+use crate::document::{Block, Blocks, Cell, Column, Content, Place, Row, Table, Tone, Width};
 use crate::view::{CeilingView, HopPair, HopView, MeasuredPair, MeasuredView, PathView};
 use narrows_base::lists::{grouped, some_of};
 use narrows_base::units::{BytesPerSec, Nanos, human};
@@ -30,30 +28,26 @@ pub(super) fn put(out: &mut impl Blocks, path: &PathView) {
         Column::left("", Width::Fit(0, usize::MAX)),
     ];
     let mut table = Table::new("The hops of the path and their ceilings", 2, columns);
-    for (hop, branch) in path.hops.iter().zip(branches(&path.hops)) {
+    for (at, hop) in path.hops.iter().enumerate() {
         let mut notes = Vec::new();
-        if let Some(line) = observed(hop) {
-            notes.say(4, Tone::Faint, line);
-        }
-        table.rows.push(Row { cells: row(path, hop, branch, same, scale), notes });
+        notes.says(4, Tone::Faint, observed(hop));
+        table.rows.push(Row { cells: row(path, (at, hop), same, scale), notes });
     }
     let is_plain = path.hops.iter().all(|hop| hop.traffic.read == 1.0 && hop.traffic.write == 1.0);
-    table.bars = match (scale, is_plain) {
-        (None, _) => "",
-        (Some(_), true) => "Bars are logarithmic.",
-        (Some(_), false) => {
-            "Rates are each hop's own; bars (logarithmic) show what the application can get through it."
-        }
+    table.bars = match is_plain {
+        _ if scale.is_none() => "",
+        true => "Bars are logarithmic.",
+        false => "Rates are each hop's own; bars (logarithmic) show what the application can get through it.",
     };
     out.part(Place::Data, "The path, hop by hop");
     out.add(Block::Table(table));
     notes(out, path);
 }
 
-fn row(path: &PathView, hop: &HopView, branch: Branch, same: bool, scale: Option<Scale>) -> Vec<Cell> {
+fn row(path: &PathView, (at, hop): (usize, &HopView), same: bool, scale: Option<Scale>) -> Vec<Cell> {
     let mark = mark(path, hop);
     let tone = mark.as_ref().map_or(Tone::Normal, |(tone, _)| *tone);
-    let Branch { first, rest } = branch;
+    let (first, rest) = branch(&path.hops, at);
     let name = Content::Branch { first, rest, depth: hop.depth, text: hop.name.clone() };
     let mut cells = vec![Cell::of(name).tone(tone)];
     let Some((rate, scale)) = bar_rate(hop).zip(scale) else {
@@ -81,15 +75,13 @@ fn row(path: &PathView, hop: &HopView, branch: Branch, same: bool, scale: Option
 fn remark(path: &PathView, hop: &HopView) -> Content {
     let views = [&hop.ceiling.read, &hop.ceiling.write];
     let text = |view: &CeilingView| view.reason.clone().unwrap_or_else(|| "no reason is known".to_owned());
-    let unknown = views.iter().find(|view| view.bytes_per_second.is_none() && !view.transparent);
-    if let Some(view) = unknown {
-        let text = text(view);
-        return Content::Text(format!("unknown: {}", text.split("; ").next().unwrap_or_default()));
+    if let Some(view) = views.iter().find(|view| view.bytes_per_second.is_none() && !view.transparent) {
+        return Content::Text(format!("unknown: {}", text(view).split("; ").next().unwrap_or_default()));
     }
     let branches = path.hops.iter().filter(|other| other.above.as_ref() == Some(&hop.id)).count();
     let joins = matches!(hop.kind, HopKind::Raid | HopKind::LogicalVolume | HopKind::Cache) && branches > 1;
-    let words = views.iter().find(|view| view.transparent).map(|view| text(view));
-    words.filter(|_| joins).map_or(Content::None, Content::Whole)
+    let words = views.iter().find(|view| view.transparent && joins).map(|view| text(view));
+    words.map_or(Content::None, Content::Whole)
 }
 
 /// `95 %` of a ceiling; two of them when both directions were measured.
@@ -137,20 +129,8 @@ fn notes(out: &mut impl Blocks, path: &PathView) {
     }
 }
 
-/// What is drawn before the name of a hop.
-struct Branch {
-    /// Before its first line.
-    first: String,
-    /// Before the lines that it goes on in.
-    rest: String,
-}
-
-/// The branches before each hop's name, in order.
-fn branches(hops: &[HopView]) -> Vec<Branch> {
-    hops.iter().enumerate().map(|(index, _)| branch(hops, index)).collect()
-}
-
-fn branch(hops: &[HopView], index: usize) -> Branch {
+/// What is drawn before the name of a hop: before its first line, and before the lines that it goes on in.
+fn branch(hops: &[HopView], index: usize) -> (String, String) {
     let [fork, last, pipe, gap] = ["├─ ", "└─ ", "│  ", "   "];
     let depth = hops.get(index).map_or(0, |hop| hop.depth);
     let (mut first, mut rest) = (String::new(), String::new());
@@ -164,7 +144,7 @@ fn branch(hops: &[HopView], index: usize) -> Branch {
             (false, _) => below,
         });
     }
-    Branch { first, rest }
+    (first, rest)
 }
 
 /// Stacks deeper than this are drawn no deeper.
@@ -211,14 +191,9 @@ fn observed_parts(seen: &DeviceLoad) -> Vec<String> {
         Some(format!("{rate} {what}{wait}"))
     };
     let depth = seen.depth.filter(|depth| *depth > 0.0);
-    [
-        side(seen.read, seen.read_wait, "read"),
-        side(seen.write, seen.write_wait, "written"),
-        depth.map(|depth| format!("{} in flight", human::count(depth))),
-    ]
-    .into_iter()
-    .flatten()
-    .collect()
+    let depth = depth.map(|depth| format!("{} in flight", human::count(depth)));
+    let sides = [side(seen.read, seen.read_wait, "read"), side(seen.write, seen.write_wait, "written")];
+    sides.into_iter().flatten().chain(depth).collect()
 }
 
 #[cfg(test)]

@@ -5,7 +5,6 @@
 
 mod adapters;
 pub mod compare;
-mod ink;
 mod ladder;
 mod overview;
 mod peers;
@@ -13,17 +12,13 @@ mod rate;
 pub mod reply;
 mod results;
 mod runs;
-mod style;
 
-pub use style::Style;
-
-pub use ink::Tone;
-pub(crate) use ink::{Line, fit, paragraph, width, wrap};
+pub use rate::estimate;
 pub use runs::percentiles;
 
 use super::names::Names;
-use super::view::{CheckReport, HopView, InputView, MachineView, PathView};
-use crate::document::{Audience, Block, Blocks, Document, Pairs, Place, findings, findings_once};
+use super::view::{CheckReport, HopView, MachineView, PathView};
+use crate::document::{Audience, Block, Blocks, Document, Pairs, Place, Tone, findings, findings_once};
 use crate::figure::{chart, path_map};
 use narrows_base::lists::{distinct, known_of, some_of};
 use narrows_base::shell;
@@ -50,10 +45,7 @@ pub fn document(report: &CheckReport, audience: Audience) -> Document {
         results::put(&mut out, &report.results, &report.sweeps);
         let mut found = results::found(&report.results);
         found.extend(of_machine(report).into_iter().map(|finding| (finding.subject.clone(), finding)));
-        if !found.is_empty() {
-            out.part(Place::Findings, "Findings");
-            findings_once(&mut out, &found);
-        }
+        findings_once(&mut out, &found);
         if !report.paths.is_empty() {
             out.gap();
             machine(&mut out, report, &[], audience);
@@ -66,24 +58,14 @@ pub fn document(report: &CheckReport, audience: Audience) -> Document {
 
 /// What was found of the machine, and not of a result.
 fn of_machine(report: &CheckReport) -> Vec<&Finding> {
-    let of_result = |finding: &Finding| {
-        let verdicts = report.results.iter().map(|one| &one.verdict);
-        let mut all = verdicts.flat_map(|verdict| verdict.findings.iter().chain(&verdict.of_path));
-        all.any(|other| (other.code, &other.summary) == (finding.code, &finding.summary))
+    let of_results = results::found(&report.results);
+    let is_of_result = |it: &&Finding| {
+        of_results.iter().any(|(_, other)| (other.code, &other.summary) == (it.code, &it.summary))
     };
-    report.findings.iter().filter(|finding| !of_result(finding)).collect()
+    report.findings.iter().filter(|finding| !is_of_result(finding)).collect()
 }
 
 fn machine(out: &mut Document, report: &CheckReport, found: &[&Finding], audience: Audience) {
-    header(out, report, audience);
-    match report.paths.as_slice() {
-        [path] => single(out, report, path, found),
-        _ => overview::put(out, report, found),
-    }
-    peers::put(out, report);
-}
-
-fn header(out: &mut Document, report: &CheckReport, audience: Audience) {
     if audience == Audience::Public {
         out.say(0, Tone::Normal, format!("narrows {}", report.tool.version));
     }
@@ -91,17 +73,17 @@ fn header(out: &mut Document, report: &CheckReport, audience: Audience) {
     if !machine.is_empty() || report.machine.inputs.is_empty() {
         out.say(0, Tone::Faint, machine);
     }
-    if let Some(inputs) = inputs_line(&report.machine.inputs) {
-        out.say(0, Tone::Faint, inputs);
+    let inputs = report.machine.inputs.iter();
+    let inputs: Vec<String> = inputs.map(|it| format!("{} ({})", it.name, it.kinds.join(", "))).collect();
+    if !inputs.is_empty() {
+        out.say(0, Tone::Faint, format!("From {}: not this machine", some_of(&inputs, 6, ", ")));
     }
     out.gap();
-}
-
-/// `From lspci.txt (lspci -vv), dmesg.txt (dmesg): not this machine`; `None` for a machine that answered itself.
-fn inputs_line(inputs: &[InputView]) -> Option<String> {
-    let named = inputs.iter().map(|input| format!("{} ({})", input.name, input.kinds.join(", ")));
-    let named: Vec<String> = named.collect();
-    (!named.is_empty()).then(|| format!("From {}: not this machine", some_of(&named, 6, ", ")))
+    match report.paths.as_slice() {
+        [path] => single(out, report, path, found),
+        _ => overview::put(out, report, found),
+    }
+    peers::put(out, report);
 }
 
 /// `ASUS X99-A · Intel Core i7-5820K, 6 cores · 33.6 GB memory · Linux 6.1.0`.
@@ -136,11 +118,7 @@ fn single(out: &mut Document, report: &CheckReport, path: &PathView, found: &[&F
         runs::put(out, &path.runs);
     }
     adapters::put(out, &report.machine);
-    if !found.is_empty() {
-        out.gap();
-        out.part(Place::Findings, "Findings");
-        findings(out, found.iter().copied());
-    }
+    findings(out, found.iter().copied());
     out.figures(Place::Charts, chart::check(path));
     out.gap();
     hints(out, single_hints(&report.machine, path));
@@ -161,17 +139,12 @@ fn memory(out: &mut Document, path: &PathView) {
 
 fn single_hints(machine: &MachineView, path: &PathView) -> Vec<(&'static str, String)> {
     let hop = path.limiting_hop.read.as_deref().or(path.limiting_hop.write.as_deref());
-    let target = shell::path(&path.target);
-    let mut hints = Vec::new();
+    let (target, from) = (shell::path(&path.target), from(machine));
     let has_bytes = |hop: &HopView| matches!(hop.kind, HopKind::Device | HopKind::Filesystem);
-    let from = from(machine);
-    if path.runs.is_empty() && path.hops.iter().any(has_bytes) {
-        hints.push(prove(&target, machine));
-    }
-    if let Some(hop) = hop {
-        hints.push(("Explain it", format!("narrows {target} --why {}{from}", shell::word(hop))));
-    }
-    hints
+    let is_open = path.runs.is_empty() && path.hops.iter().any(has_bytes);
+    let why = hop.map(|hop| format!("narrows {target} --why {}{from}", shell::word(hop)));
+    let hints = [is_open.then(|| prove(&target, machine)), why.map(|why| ("Explain it", why))];
+    hints.into_iter().flatten().collect()
 }
 
 /// What a command needs to look at the same machine: nothing for one that answers itself.
@@ -188,22 +161,19 @@ fn from(machine: &MachineView) -> String {
 fn prove(target: &str, machine: &MachineView) -> (&'static str, String) {
     // A function that the texts do not name has a name there.
     let target = if target.starts_with("unnamed-") { "DEVICE" } else { target };
-    match machine.inputs.is_empty() {
-        true => ("Prove it", format!("narrows measure {target}")),
-        false => {
-            ("Ask them", format!("to run `narrows measure {target}` there; --reply writes an answer to post"))
-        }
+    if machine.inputs.is_empty() {
+        return ("Prove it", format!("narrows measure {target}"));
     }
+    ("Ask them", format!("to run `narrows measure {target}` there; --reply writes an answer to post"))
 }
 
 /// What to type next, one command for each line so that it can be copied.
 fn hints(out: &mut impl Blocks, hints: Vec<(&'static str, String)>) {
-    if hints.is_empty() {
-        return;
+    if !hints.is_empty() {
+        out.part(Place::Next, "Next");
+        let pairs = hints.into_iter().map(|(what, command)| (what.to_owned(), command)).collect();
+        out.add(Block::Pairs(Pairs { margin: 0, width: 13, commands: true, pairs }));
     }
-    out.part(Place::Next, "Next");
-    let pairs = hints.into_iter().map(|(what, command)| (what.to_owned(), command)).collect();
-    out.add(Block::Pairs(Pairs { margin: 0, width: 13, commands: true, pairs }));
 }
 
 #[cfg(test)]

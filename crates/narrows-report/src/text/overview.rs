@@ -5,9 +5,9 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use super::ladder::observed;
 use super::rate::Scale;
-use super::{Tone, adapters, hints, rate};
+use super::{adapters, hints, rate};
 use crate::document::{
-    Block, Blocks, Cell, Column, Content, Document, Place, Row, Table, Width, findings_in_brief,
+    Block, Blocks, Cell, Column, Content, Document, Place, Row, Table, Tone, Width, findings_in_brief,
 };
 use crate::figure::machine_map;
 use crate::fold::span;
@@ -62,25 +62,17 @@ pub(super) fn put(out: &mut Document, report: &CheckReport, found: &[&Finding]) 
         table(out, &group(paths, &report.findings));
     }
     adapters::put(out, &report.machine);
-    if !found.is_empty() {
-        out.gap();
-        out.part(Place::Findings, "Findings");
-        findings_in_brief(out, found);
-    }
+    findings_in_brief(out, found);
     let is_real = |path: &&PathView| {
         !["/dev/loop", "/dev/ram", "/dev/zram"].iter().any(|name| path.target.starts_with(name))
     };
     let is_known = |path: &&PathView| path.limiting_hop.read.is_some();
     let mut real = paths.iter().filter(is_real);
-    let example = real.clone().find(is_known).or_else(|| real.next()).or(paths.first());
-    if let Some(path) = example {
+    if let Some(path) = real.clone().find(is_known).or_else(|| real.next()).or(paths.first()) {
         let target = shell::path(&path.target);
-        let from = super::from(&report.machine);
+        let closer = ("Look closer", format!("narrows {target}{}", super::from(&report.machine)));
         out.gap();
-        hints(
-            out,
-            vec![("Look closer", format!("narrows {target}{from}")), super::prove(&target, &report.machine)],
-        );
+        hints(out, vec![closer, super::prove(&target, &report.machine)]);
     }
 }
 
@@ -107,19 +99,17 @@ fn group<'a>(paths: &'a [PathView], found: &'a [Finding]) -> Vec<Group<'a>> {
                 groups.push(Group { targets, what, limit, faults, own_faults: false, seen: Vec::new() });
             }
         }
+        // The mean since the start tells of no load.
+        let is_under_load = |hop: &HopView| {
+            let load = hop.observed.as_ref().map(|seen| seen.load).filter(|load| !load.since_start);
+            load.and_then(|load| load.busy).is_some_and(|busy| busy >= UNDER_LOAD)
+        };
         let seen = path.hops.iter().filter(|hop| is_under_load(hop) && told.insert(hop.id.as_str()));
-        let seen: Vec<String> = seen.filter_map(observed).collect();
         if let Some(group) = groups.get_mut(place) {
-            group.seen.extend(seen);
+            group.seen.extend(seen.filter_map(observed));
         }
     }
     groups
-}
-
-/// Whether somebody saw a device with something to do: the mean since the start tells of no load.
-fn is_under_load(hop: &HopView) -> bool {
-    let seen = hop.observed.as_ref().map(|seen| seen.load).filter(|seen| !seen.since_start);
-    seen.and_then(|seen| seen.busy).is_some_and(|busy| busy >= UNDER_LOAD)
 }
 
 /// From this part of the time on a device is shown as one under load.
@@ -159,16 +149,14 @@ fn device(hop: &HopView) -> &str {
 
 /// What the data is on in the end: the layers that work on each byte, then the media, counted when they are alike.
 fn what(path: &PathView) -> String {
-    let media = path.hops.iter().filter(|hop| matches!(hop.kind, HopKind::Device | HopKind::Remote));
-    let layers =
-        path.hops.iter().filter(|hop| matches!(hop.kind, HopKind::Crypt | HopKind::Raid | HopKind::Cache));
-    let media = counted(media.map(medium));
-    let media = if media.is_empty() {
-        path.hops.get(1).map_or_else(String::new, |hop| hop.name.clone())
-    } else {
-        media
+    let hops = |kinds: &[HopKind], name: fn(&HopView) -> String| {
+        counted(path.hops.iter().filter(|hop| kinds.contains(&hop.kind)).map(name))
     };
-    let layers = counted(layers.map(layer));
+    let mut media = hops(&[HopKind::Device, HopKind::Remote], medium);
+    if media.is_empty() {
+        media = path.hops.get(1).map(|hop| hop.name.clone()).unwrap_or_default();
+    }
+    let layers = hops(&[HopKind::Crypt, HopKind::Raid, HopKind::Cache], layer);
     if layers.is_empty() { media } else { format!("{layers} on {media}") }
 }
 
@@ -266,32 +254,22 @@ const TARGETS: usize = 6;
 fn notes(group: &Group<'_>) -> Vec<Block> {
     let mut lines = Vec::new();
     let each = if group.own_faults { "each: " } else { "" };
-    for (code, hop) in &group.faults {
-        lines.lead((Tone::Bad, "  FAULT  "), Tone::Normal, format!("{each}{hop} [{code}]"));
-    }
-    for line in group.seen.iter().take(MOST_SEEN) {
-        lines.say(2, Tone::Faint, line);
-    }
+    let faults = group.faults.iter().map(|(code, hop)| format!("{each}{hop} [{code}]"));
+    lines.leads((Tone::Bad, "  FAULT  "), Tone::Normal, faults);
+    lines.says(2, Tone::Faint, group.seen.iter().take(MOST_SEEN));
     if let Some(more @ 1..) = group.seen.len().checked_sub(MOST_SEEN) {
         lines.say(2, Tone::Faint, format!("{more} more were seen under load"));
     }
     lines
 }
 
-fn heading(groups: &[Group<'_>]) -> &'static str {
-    if groups.iter().any(|group| group.limit.shown.contains(" / ")) { "read / write" } else { "at most" }
-}
-
-fn hop_name(group: &Group<'_>) -> String {
-    format!("{}{}", if group.limit.own { "each: " } else { "" }, group.limit.hop)
-}
-
 fn table(out: &mut Document, groups: &[Group<'_>]) {
     let scale = Scale::of(groups.iter().filter_map(|group| group.limit.rate));
+    let are_two = groups.iter().any(|group| group.limit.shown.contains(" / "));
     let columns = vec![
         Column::name("target", Width::Part(TARGETS)).wrapping(),
         Column::left("on", Width::Flex(0)).wrapping(),
-        Column::number(heading(groups)),
+        Column::number(if are_two { "read / write" } else { "at most" }),
         Column::bar(BAR, BAR),
         Column::left("narrowest hop", Width::Flex(0)).wrapping(),
         Column::left("next", Width::Fit(0, usize::MAX)),
@@ -304,9 +282,10 @@ fn table(out: &mut Document, groups: &[Group<'_>]) {
         };
         let bar = group.limit.rate.zip(scale);
         let bar = bar.map_or_else(Cell::default, |(rate, scale)| Cell::bar(scale.share(rate)));
+        let hop = format!("{}{}", if group.limit.own { "each: " } else { "" }, group.limit.hop);
         let hop = match group.limit.rate {
-            Some(_) => Cell::text(hop_name(group)),
-            None => Cell::toned(Tone::Faint, hop_name(group)).spanning(),
+            Some(_) => Cell::text(hop),
+            None => Cell::toned(Tone::Faint, hop).spanning(),
         };
         let (short, long) = group.limit.next.clone();
         let cells = vec![

@@ -1,7 +1,6 @@
 //! Devices and GPUs: where they meet, and what can be brought from one to the other.
 
-use crate::document::{Block, Blocks, Cell, Column, Document, Place, Table, Width};
-use crate::text::Tone;
+use crate::document::{Block, Blocks, Cell, Column, Document, Place, Table, Tone, Width};
 use crate::view::{CheckReport, PeerView};
 use narrows_base::lists::{grouped, some_of};
 use narrows_model::ceiling::peer::Both;
@@ -16,7 +15,11 @@ pub(super) fn put(out: &mut Document, report: &CheckReport) {
     for (gpu, peers) in grouped(peers.map(|peer| (peer.gpu.as_str(), peer))) {
         out.section(Place::Data, format!("What goes to the GPU {gpu} at most"));
         out.add(Block::Table(table(gpu, &peers)));
-        reasons(out, &peers);
+        // Each reason once, with the devices that it is of.
+        let indirect = peers.iter().filter(|peer| peer.way != Way::Direct);
+        let reasons = grouped(indirect.map(|peer| (&peer.because, &peer.device))).into_iter();
+        let said = reasons.map(|(why, devices)| format!("{}: {why}.", some_of(&devices, 4, ", ")));
+        out.says(2, Tone::Faint, said);
     }
 }
 
@@ -30,17 +33,18 @@ fn table(gpu: &str, peers: &[&PeerView]) -> Table {
     ];
     let mut table = Table::new(format!("What goes to the GPU {gpu} at most"), 2, columns);
     for peer in peers {
-        let tone = match peer.way {
-            Way::Direct => Tone::Good,
-            Way::Redirected => Tone::Warn,
-            Way::RootComplex | Way::Unknown => Tone::Normal,
+        let way = match peer.way {
+            Way::Direct => Cell::toned(Tone::Good, "direct"),
+            Way::Redirected => Cell::toned(Tone::Warn, "redirected"),
+            Way::RootComplex => Cell::text("not told"),
+            Way::Unknown => Cell::text("not known"),
         };
         table.row(vec![
-            Cell::toned(Tone::Normal, &peer.device),
-            Cell::toned(Tone::Normal, meets(peer)),
-            Cell::toned(tone, way(peer.way)),
-            Cell::toned(Tone::Normal, peer.direct.as_ref().map_or_else(|| "–".to_owned(), rate)),
-            Cell::toned(Tone::Normal, rate(&peer.through_memory)),
+            Cell::text(&peer.device),
+            Cell::text(meets(peer)),
+            way,
+            Cell::text(peer.direct.as_ref().map_or_else(|| "–".to_owned(), rate)),
+            Cell::text(rate(&peer.through_memory)),
         ]);
     }
     table
@@ -58,24 +62,7 @@ fn meets(peer: &PeerView) -> String {
     }
 }
 
-const fn way(way: Way) -> &'static str {
-    match way {
-        Way::Direct => "direct",
-        Way::Redirected => "redirected",
-        Way::RootComplex => "not told",
-        Way::Unknown => "not known",
-    }
-}
-
 /// What goes to the GPU.
 fn rate(both: &Both) -> String {
     both.to_gpu.as_ref().map_or_else(|| "not known".to_owned(), |to| to.rate.to_string())
-}
-
-/// Each reason once, with the devices that it is of.
-fn reasons(out: &mut Document, peers: &[&PeerView]) {
-    let indirect = peers.iter().filter(|peer| peer.way != Way::Direct);
-    for (because, devices) in grouped(indirect.map(|peer| (&peer.because, &peer.device))) {
-        out.say(2, Tone::Faint, format!("{}: {because}.", some_of(&devices, 4, ", ")));
-    }
 }

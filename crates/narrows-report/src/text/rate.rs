@@ -1,6 +1,7 @@
 //! How a ceiling is put in words, and how long its bar is.
 
 use crate::view::CeilingView;
+use narrows_base::lists::ends;
 use narrows_base::units::{BytesPerSec, human};
 use narrows_model::ceiling::Basis;
 
@@ -9,12 +10,8 @@ use narrows_model::ceiling::Basis;
 pub(super) fn ceiling(ceiling: &CeilingView, with_raw: bool) -> String {
     let Some(rate) = ceiling.bytes_per_second else { return String::new() };
     let usable = range(ceiling, rate);
-    match ceiling.raw_bytes_per_second {
-        Some(raw) if with_raw && human::rate(raw) != human::rate(rate) => {
-            format!("{raw} raw → {usable}")
-        }
-        _ => usable,
-    }
+    let raw = ceiling.raw_bytes_per_second.filter(|raw| with_raw && human::rate(*raw) != human::rate(rate));
+    raw.map_or(usable.clone(), |raw| format!("{raw} raw → {usable}"))
 }
 
 /// A rate of a ceiling, the ceiling itself or that of the path: `~80 to 200 MB/s` where it is the upper end of a range.
@@ -36,7 +33,7 @@ pub(super) fn joined(one: &str, between: &str, other: &str) -> String {
 }
 
 /// A rate, with `~` before it when it is a guess.
-pub(super) fn estimate(basis: Option<Basis>, rate: BytesPerSec) -> String {
+pub fn estimate(basis: Option<Basis>, rate: BytesPerSec) -> String {
     let mark = if basis == Some(Basis::Guess) { "~" } else { "" };
     format!("{mark}{rate}")
 }
@@ -53,9 +50,7 @@ impl Scale {
     /// A scale on which the least rate still has a visible bar and the greatest a full one; `None` without rates.
     pub(super) fn of(rates: impl Iterator<Item = BytesPerSec>) -> Option<Self> {
         let logs = rates.filter(|rate| rate.get() > 0.0).map(|rate| rate.get().log10());
-        let (least, most) = logs.fold(None, |range: Option<(f64, f64)>, log| {
-            Some(range.map_or((log, log), |(least, most)| (least.min(log), most.max(log))))
-        })?;
+        let [least, most] = ends(&logs.collect::<Vec<f64>>())?;
         // A third of a decade below the least: the narrowest hop keeps a stub of a bar.
         let low = least - 1.0 / 3.0;
         Some(Self { low, high: most.max(low + 1.0) })
@@ -63,10 +58,8 @@ impl Scale {
 
     /// The share of a full bar that a rate has, 0 to 1.
     pub(super) fn share(self, rate: BytesPerSec) -> f64 {
-        if rate.get() <= 0.0 {
-            return 0.0;
-        }
-        ((rate.get().log10() - self.low) / (self.high - self.low)).clamp(0.0, 1.0)
+        // The logarithm of 0 is below all.
+        ((rate.get().max(0.0).log10() - self.low) / (self.high - self.low)).clamp(0.0, 1.0)
     }
 }
 

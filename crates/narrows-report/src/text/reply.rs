@@ -11,7 +11,7 @@ use narrows_model::path::HopKind;
 use narrows_paste::capture::statements;
 use narrows_paste::results::Tool;
 use narrows_verdict::results::Trust;
-use narrows_verdict::{Code, Evidence, Finding, Severity};
+use narrows_verdict::{Code, Finding, Severity};
 
 /// So many findings, and lines that show one, are told.
 const MOST: usize = 3;
@@ -55,11 +55,11 @@ impl Pasted {
         (!line.is_empty() && line.len() <= LONGEST_QUOTE && inert(&line) == line).then_some(line)
     }
 
-    /// How often one of the words stands in them, in whatever case, as words or the beginnings of some.
-    fn speaks_of(&self, words: &[&str]) -> usize {
+    /// How often one of the words, parted by `|`, stands in them, in whatever case, as words or the beginnings of some.
+    fn speaks_of(&self, words: &str) -> usize {
         let count = |text: &str| {
             let text = text.to_ascii_lowercase();
-            let all = words.iter().flat_map(|word| text.match_indices(word));
+            let all = words.split('|').flat_map(|word| text.match_indices(word));
             all.filter(|(at, _)| !text.get(..*at).unwrap_or_default().ends_with(char::is_alphanumeric))
                 .count()
         };
@@ -75,23 +75,16 @@ pub fn render(report: &CheckReport, pasted: &Pasted, form: Form) -> String {
         names.hide(&mut [&mut text]);
         text
     };
-    let mut out = Vec::new();
     let told: Vec<&Finding> = told(report);
-    let said: Vec<String> =
-        sentences(&report.results).into_iter().map(|(_, sentence)| sentence).take(MOST).collect();
+    let said = sentences(&report.results).into_iter().map(|(_, sentence)| sentence).take(MOST);
     let causes = told.iter().map(|finding| finding.summary.clone());
     let path = report.paths.first().map(|path| path.sentence.clone());
-    let mut heads = said.into_iter().chain(causes.clone()).chain(path.filter(|_| told.is_empty()));
+    let mut heads = said.chain(causes.clone()).chain(path.filter(|_| told.is_empty()));
     let head = heads.next().unwrap_or_else(|| "What was posted shows no storage path.".to_owned());
-    out.push(form.strong(&shown(head.clone())));
-    out.push(
-        form.block(
-            measured(report, pasted).into_iter().filter(|line| shown(line.clone()) == *line).take(MOST),
-        ),
-    );
-    for sentence in heads.filter(|sentence| !causes.clone().any(|cause| cause == *sentence)) {
-        out.push(form.words(&shown(sentence)));
-    }
+    let measured = measured(report, pasted).into_iter().filter(|line| shown(line.clone()) == *line);
+    let mut out = vec![form.strong(&shown(head.clone())), form.block(measured.take(MOST))];
+    let others = heads.filter(|sentence| !causes.clone().any(|cause| cause == *sentence));
+    out.extend(others.map(|sentence| form.words(&shown(sentence))));
     for finding in &told {
         if finding.summary != head {
             out.push(form.words(&shown(finding.summary.clone())));
@@ -102,9 +95,8 @@ pub fn render(report: &CheckReport, pasted: &Pasted, form: Form) -> String {
             out.push(form.words(&format!("What to do: {}{gain}", shown(advice.action.clone()))));
         }
     }
-    if let Some((why, command)) = asked(report, pasted) {
-        out.push(format!("{why}\n\n{}", form.block([shown(command)])));
-    }
+    let asked = asked(report, pasted);
+    out.extend(asked.map(|(why, command)| format!("{why}\n\n{}", form.block([shown(command)]))));
     out.retain(|part| !part.is_empty());
     out.join("\n\n") + "\n"
 }
@@ -145,10 +137,8 @@ fn evidence(finding: &Finding, pasted: &Pasted, form: Form, shown: &impl Fn(Stri
         return form.block(lines.into_iter().take(MOST));
     }
     let facts = finding.evidence.iter().filter(|one| one.source != RULE).take(MOST);
-    let fact = |Evidence { fact, value, .. }: &Evidence| {
-        form.words(&format!("- {}", shown(format!("{fact}: {value}"))))
-    };
-    facts.map(fact).collect::<Vec<_>>().join("\n")
+    let facts = facts.map(|one| shown(format!("{}: {}", one.fact, one.value)));
+    facts.map(|fact| form.words(&format!("- {fact}"))).collect::<Vec<_>>().join("\n")
 }
 
 impl Form {
@@ -203,60 +193,39 @@ fn escaped(text: &str) -> String {
 
 /// The one command that would settle what is open, and why; `None` where nothing is, or where no command of theirs could.
 fn asked(report: &CheckReport, pasted: &Pasted) -> Option<(&'static str, String)> {
-    let failing = report.findings.iter().find(|finding| finding.code == Code::DeviceErrors);
-    let has = |kind: &str| {
-        report.machine.inputs.iter().any(|input| input.kinds.iter().any(|one| one.starts_with(kind)))
-    };
+    let is_failing = report.findings.iter().any(|finding| finding.code == Code::DeviceErrors);
+    let mut kinds = report.machine.inputs.iter().flat_map(|input| &input.kinds);
+    let has_smart = kinds.any(|kind| kind.starts_with("smartctl"));
     let drive = device(report);
-    if let Some(name) = drive.filter(|_| failing.is_some() && !has("smartctl")) {
-        return Some((
-            "To see how the drive is, please run this, and post what it prints:",
-            format!("sudo smartctl -x /dev/{name}"),
-        ));
+    if let Some(name) = drive.filter(|_| is_failing && !has_smart) {
+        let why = "To see how the drive is, please run this, and post what it prints:";
+        return Some((why, format!("sudo smartctl -x /dev/{name}")));
     }
-    let is_foreign = |tool: Tool| {
-        let of_windows = [Tool::Crystaldiskmark, Tool::Diskspd, Tool::Winsat, Tool::Hdtune, Tool::Asssd];
-        of_windows.contains(&tool)
-    };
-    if report.results.iter().any(|one| is_foreign(one.result.tool)) {
-        let command = "Get-PhysicalDisk | Format-List FriendlyName, BusType, MediaType, Size";
-        return report.paths.is_empty().then(|| {
-            (
-                "To see what was measured, please run this in PowerShell, and post what it prints:",
-                command.to_owned(),
-            )
-        });
+    let of_windows = [Tool::Crystaldiskmark, Tool::Diskspd, Tool::Winsat, Tool::Hdtune, Tool::Asssd];
+    if report.results.iter().any(|one| of_windows.contains(&one.result.tool)) {
+        let why = "To see what was measured, please run this in PowerShell, and post what it prints:";
+        return report.paths.is_empty().then(|| (why, WINDOWS_DISKS.to_owned()));
     }
     let lacking = report.findings.iter().filter(|finding| finding.code == Code::PartialInput);
-    let mut commands =
-        lacking.flat_map(|finding| &finding.advice).filter_map(|advice| quoted(&advice.action));
-    if let Some(command) = commands.next() {
+    if let Some(command) = lacking.flat_map(|it| &it.advice).find_map(|advice| quoted(&advice.action)) {
         return Some(("What is missing to be sure: please run this, and post what it prints:", command));
     }
     let measure = "To have a rate that lasts, please run this, and post what it prints:";
     let is_trusted = report.results.iter().any(|one| one.verdict.trust == Trust::Yes);
-    match drive {
-        Some(name) if !is_trusted => return reading(name).map(|command| (measure, command)),
-        Some(_) => return None,
-        None => {}
+    if let Some(name) = drive {
+        return reading(name).filter(|_| !is_trusted).map(|command| (measure, command));
     }
-    if !report.results.is_empty() && report.paths.is_empty() {
-        let what = match () {
-            () if pasted.speaks_of(&["freebsd", "truenas core", "pfsense"]) > 0 => {
-                "dmesg | grep -E '^(nvme|nda|nvd|ada|da)[0-9]'; pciconf -lvc"
-            }
-            // What carries a virtual disk is the host's; how long it takes can be seen.
-            () if pasted.speaks_of(&VIRTUAL) > 0 => "iostat -x 10 30",
-            () if pasted.speaks_of(&["/dev/hda", "/dev/hdb", "/dev/hdc"]) > 0 => "sudo hdparm -i /dev/hdX",
-            () => "lsblk -o NAME,MODEL,TRAN,SIZE,FSTYPE,MOUNTPOINTS; sudo lspci -nnvvv",
-        }
-        .to_owned();
-        return Some((
-            "To see what the result was measured on, please run this, and post what it prints:",
-            what,
-        ));
-    }
-    None
+    // What carries a virtual disk is the host's; how long it takes can be seen.
+    let systems = [
+        ("freebsd|truenas core|pfsense", "dmesg | grep -E '^(nvme|nda|nvd|ada|da)[0-9]'; pciconf -lvc"),
+        (VIRTUAL, "iostat -x 10 30"),
+        ("/dev/hda|/dev/hdb|/dev/hdc", "sudo hdparm -i /dev/hdX"),
+    ];
+    let own = systems.into_iter().find(|(words, _)| pasted.speaks_of(words) > 0);
+    let (_, what) =
+        own.unwrap_or(("", "lsblk -o NAME,MODEL,TRAN,SIZE,FSTYPE,MOUNTPOINTS; sudo lspci -nnvvv"));
+    let why = "To see what the result was measured on, please run this, and post what it prints:";
+    (!report.results.is_empty() && report.paths.is_empty()).then(|| (why, what.to_owned()))
 }
 
 /// The first command in backquotes that shows something.
@@ -276,9 +245,8 @@ fn device(report: &CheckReport) -> Option<&str> {
 /// A run of fio that reads the drive past the page cache, as long as it takes to see what lasts.
 fn reading(name: &str) -> Option<String> {
     // What is no name of Linux is no drive that libaio reads.
-    let is_linux =
-        ["sd", "nvme", "vd", "xvd", "mmcblk", "md", "hd"].iter().any(|kind| name.starts_with(kind));
-    is_linux.then(|| {
+    let kinds = ["sd", "nvme", "vd", "xvd", "mmcblk", "md", "hd"];
+    kinds.iter().any(|kind| name.starts_with(kind)).then(|| {
         format!(
             "sudo fio --name=read --filename=/dev/{} --readonly --rw=read --bs=1M --iodepth=8 --ioengine=libaio \
              --direct=1 --runtime=60 --time_based",
@@ -287,9 +255,12 @@ fn reading(name: &str) -> Option<String> {
     })
 }
 
+/// What shows the drives of Windows.
+const WINDOWS_DISKS: &str = "Get-PhysicalDisk | Format-List FriendlyName, BusType, MediaType, Size";
+
 /// A system by the words of those who have it, and what to ask for there: of its drives, and of its network.
 struct AskedSystem {
-    words: &'static [&'static str],
+    words: &'static str,
     storage: &'static [&'static str],
     network: &'static [&'static str],
 }
@@ -297,31 +268,18 @@ struct AskedSystem {
 /// The first that fits decides whose commands are asked for; the last is Linux.
 const SYSTEMS: [AskedSystem; 4] = [
     AskedSystem {
-        words: &["windows", "crystaldiskmark", "diskspd", "powershell", "storage spaces", "vioscsi"],
-        storage: &["Get-PhysicalDisk | Format-List FriendlyName, BusType, MediaType, Size"],
+        words: "windows|crystaldiskmark|diskspd|powershell|storage spaces|vioscsi",
+        storage: &[WINDOWS_DISKS],
         network: &["Get-NetAdapter | Format-List Name, InterfaceDescription, LinkSpeed"],
     },
     AskedSystem {
-        words: &[
-            "macos",
-            "macbook",
-            "mac mini",
-            "mac pro",
-            "imac",
-            "hackintosh",
-            "opencore",
-            "osx",
-            "os x",
-            "kext",
-            "diskutil",
-            "/dev/disk",
-            "/dev/rdisk",
-        ],
+        words: "macos|macbook|mac mini|mac pro|imac|hackintosh|opencore|\
+                osx|os x|kext|diskutil|/dev/disk|/dev/rdisk",
         storage: &["system_profiler SPNVMeDataType SPThunderboltDataType SPUSBDataType"],
         network: &["system_profiler SPEthernetDataType SPAirPortDataType"],
     },
     AskedSystem {
-        words: &["freebsd", "truenas core", "pfsense", "opnsense"],
+        words: "freebsd|truenas core|pfsense|opnsense",
         storage: &[
             "dmesg | grep -E '^(nvme|nda|nvd|ada|da|mps)[0-9]'",
             "sudo pciconf -lvc",
@@ -330,74 +288,39 @@ const SYSTEMS: [AskedSystem; 4] = [
         network: &["ifconfig -v"],
     },
     AskedSystem {
-        words: &[],
+        words: "",
         storage: &["lsblk -o NAME,MODEL,TRAN,SIZE,FSTYPE,MOUNTPOINTS"],
         network: &["sudo ethtool INTERFACE; ip -s link"],
     },
 ];
 
 /// Words of a question about a network, and of one about drives: whichever are more.
-const NETWORK: [&str; 19] = [
-    "10gbe",
-    "ethernet",
-    "infiniband",
-    "wifi",
-    "wi-fi",
-    "wlan",
-    "mbit",
-    "gbit",
-    "gbps",
-    "mbps",
-    "iperf",
-    "speedtest",
-    "librespeed",
-    "lan ",
-    "router",
-    "ethtool",
-    "switch port",
-    "nic ",
-    "vlan",
-];
-const DRIVES: [&str; 15] = [
-    "nvme",
-    "ssd",
-    "hdd",
-    "hard disk",
-    "hard drive",
-    "disk",
-    "drive",
-    "raid",
-    "zfs",
-    "luks",
-    "sata",
-    "usb stick",
-    "fio",
-    "hdparm",
-    "dd ",
-];
+const NETWORK: &str = "10gbe|ethernet|infiniband|wifi|wi-fi|wlan|mbit|gbit|gbps|mbps|iperf|speedtest|\
+    librespeed|lan |router|ethtool|switch port|nic |vlan";
+const DRIVES: &str = "nvme|ssd|hdd|hard disk|hard drive|disk|drive|raid|zfs|luks|sata|usb stick|fio|\
+    hdparm|dd ";
 
 /// What a virtual disk is called, or where.
-const VIRTUAL: [&str; 7] =
-    ["/dev/xvd", "/dev/vd", "vioscsi", "virtio", "vbox", "vmware virtual", "qemu harddisk"];
+const VIRTUAL: &str = "/dev/xvd|/dev/vd|vioscsi|virtio|vbox|vmware virtual|qemu harddisk";
 
 /// The same of Linux: all that fit, as many as are asked for at once.
-const TOPICS: [(&[&str], &str); 9] = [
-    (&["nvme", "pcie", "pci-e", "m.2", "bifurcation", "hba", "lanes"], "sudo lspci -nnvvv"),
-    (&["raid", "mdadm", "md0"], "cat /proc/mdstat; sudo mdadm --detail /dev/md*"),
-    (&["zfs", "zpool", "truenas"], "zpool status -v; zpool iostat -v 5 3"),
-    (&["luks", "dm-crypt", "encrypt"], "lscpu; cryptsetup benchmark"),
-    (&["usb", "thunderbolt", "enclosure"], "lsusb -t; sudo dmesg | grep -iE 'usb|uas'"),
+const TOPICS: [(&str, &str); 9] = [
+    ("nvme|pcie|pci-e|m.2|bifurcation|hba|lanes", "sudo lspci -nnvvv"),
+    ("raid|mdadm|md0", "cat /proc/mdstat; sudo mdadm --detail /dev/md*"),
+    ("zfs|zpool|truenas", "zpool status -v; zpool iostat -v 5 3"),
+    ("luks|dm-crypt|encrypt", "lscpu; cryptsetup benchmark"),
+    ("usb|thunderbolt|enclosure", "lsusb -t; sudo dmesg | grep -iE 'usb|uas'"),
     (
-        &["nfs", "smb", "samba", "cifs", "iscsi", "10gbe", "ethernet", "infiniband", "nas"],
+        "nfs|smb|samba|cifs|iscsi|10gbe|ethernet|infiniband|nas",
         "iperf3 -c SERVER -P 4 -t 30; mount | grep -E 'nfs|cifs'; sudo ethtool INTERFACE",
     ),
-    (&["numa", "socket", "epyc", "xeon", "cpu1", "cpu2"], "lscpu; numactl -H"),
+    ("numa|socket|epyc|xeon|cpu1|cpu2", "lscpu; numactl -H"),
     (
-        &["sata", "ssd", "hdd", "hard disk", "hard drive"],
+        "sata|ssd|hdd|hard disk|hard drive",
         "sudo smartctl -x /dev/sdX; sudo dmesg | grep -E 'ata[0-9]|sd[a-z]'",
     ),
     (
-        &["proxmox", "virtual machine", "virtio", "qemu", "kvm", "esxi", "hyper-v"],
+        "proxmox|virtual machine|virtio|qemu|kvm|esxi|hyper-v",
         "lsblk -o NAME,MODEL,TRAN,SIZE,FSTYPE,MOUNTPOINTS, in the guest and on its host",
     ),
 ];
@@ -413,37 +336,31 @@ pub fn speaks_of_storage(text: &str) -> bool {
 pub fn ask(pasted: &Pasted, form: Form) -> String {
     /// More commands nobody runs.
     const COMMANDS: usize = 3;
-    let [system @ .., linux] = &SYSTEMS;
-    let of_words = system.iter().find(|one| pasted.speaks_of(one.words) > 0);
-    let is_network = pasted.speaks_of(&NETWORK) > pasted.speaks_of(&DRIVES);
+    let [systems @ .., linux] = &SYSTEMS;
+    let of_words = systems.iter().find(|one| pasted.speaks_of(one.words) > 0);
+    let is_network = pasted.speaks_of(NETWORK) > pasted.speaks_of(DRIVES);
     let own = of_words.unwrap_or(linux);
-    let mut commands: Vec<&str> = match is_network {
-        true => ["iperf3 -c SERVER -P 4 -t 30, with iperf3 -s on SERVER"]
-            .iter()
-            .chain(own.network)
-            .copied()
-            .collect(),
-        false => own.storage.to_vec(),
-    };
+    let between = "iperf3 -c SERVER -P 4 -t 30, with iperf3 -s on SERVER";
+    let mut commands = if is_network { [&[between][..], own.network].concat() } else { own.storage.to_vec() };
     if of_words.is_none() && !is_network {
         let mut topics = TOPICS.map(|(words, command)| (pasted.speaks_of(words), command));
         topics.sort_by_key(|(count, _)| std::cmp::Reverse(*count));
         commands.extend(topics.into_iter().filter(|(count, _)| *count > 0).map(|(_, command)| command));
     }
-    if pasted.speaks_of(&VIRTUAL) > 0 {
+    if pasted.speaks_of(VIRTUAL) > 0 {
         commands.push(
             "the log of the host that the guest runs on, and what its disks do meanwhile (iostat -x 10 30)",
         );
     }
     commands.retain(|command| {
         let program = command.trim_start_matches("sudo ").split(' ').next().unwrap_or_default();
-        pasted.speaks_of(&[program]) == 0 || matches!(program, "the" | "dmesg" | "cat")
+        pasted.speaks_of(program) == 0 || matches!(program, "the" | "dmesg" | "cat")
     });
     commands.truncate(COMMANDS);
     let measured =
         "post the command that you measured with, and all that it printed, from its first line to its last.";
-    let mut parts =
-        vec![form.strong("Nothing that narrows reads in this text tells yet where the time goes.")];
+    let nothing = "Nothing that narrows reads in this text tells yet where the time goes.";
+    let mut parts = vec![form.strong(nothing)];
     if commands.is_empty() {
         parts.push(format!("Please {measured}"));
     } else {

@@ -1,12 +1,11 @@
 //! Results of other tools, and what is thought of them.
 
-use super::Tone;
-use crate::document::{Blocks, Cell, Column, Table, Width};
+use crate::document::{Blocks, Cell, Column, Table, Tone, Width};
 use crate::view::JudgedResult;
+use narrows_base::lists::known_of;
 use narrows_base::units::{Nanos, human};
 use narrows_paste::results::{Latency, Measured, Side};
 use narrows_verdict::results::Trust;
-
 use narrows_verdict::results::against::{Against, Standing};
 use narrows_verdict::results::sweep::Sweep;
 use narrows_verdict::{Code, Finding, capitalised};
@@ -21,9 +20,7 @@ const SENTENCES: usize = 3;
 pub(super) fn put(out: &mut impl Blocks, results: &[JudgedResult], sweeps: &[Sweep]) {
     let mut said = sentences(results);
     said.truncate(SENTENCES);
-    for (tone, sentence) in &said {
-        out.say(0, *tone, sentence);
-    }
+    said.iter().for_each(|(tone, sentence)| out.say(0, *tone, sentence));
     for (number, result) in results.iter().enumerate() {
         if number > 0 || !said.is_empty() {
             out.gap();
@@ -31,24 +28,33 @@ pub(super) fn put(out: &mut impl Blocks, results: &[JudgedResult], sweeps: &[Swe
         put_result(out, result, &said);
     }
     for sweep in sweeps {
-        put_sweep(out, sweep);
+        let Some((first, last)) = sweep.points.first().zip(sweep.points.last()) else { continue };
+        let (from, to) = (human::count(first.x), human::count(last.x));
+        let title = format!("{}, {}: {from} to {to} {}", sweep.tool.name(), sweep.label, sweep.varied);
+        out.gap();
+        out.say(0, Tone::Strong, title);
+        out.says(2, Tone::Normal, sweep.sentences());
     }
 }
 
 /// Findings on results and on their paths, each with the result that it is about.
 pub(super) fn found(results: &[JudgedResult]) -> Vec<(String, &Finding)> {
     let all = results.iter().flat_map(|one| {
-        let place = format!("{}:{}", one.result.file, one.result.line);
+        let place = place(one);
         one.verdict.findings.iter().chain(&one.verdict.of_path).map(move |finding| (place.clone(), finding))
     });
     all.collect()
 }
 
+/// Where a result stands: `fio.txt:12`.
+fn place(JudgedResult { result, .. }: &JudgedResult) -> String {
+    format!("{}:{}", result.file, result.line)
+}
+
 /// What the results come to: what they show instead of the storage, where each stands on its path, or why some are not to be
 /// trusted.
 pub(super) fn sentences(results: &[JudgedResult]) -> Vec<(Tone, String)> {
-    let is_bad = |one: &&JudgedResult| one.verdict.trust == Trust::No;
-    let bad: Vec<&JudgedResult> = results.iter().filter(is_bad).collect();
+    let bad: Vec<&JudgedResult> = results.iter().filter(|one| one.verdict.trust == Trust::No).collect();
     let of_cache =
         |one: &&JudgedResult| one.verdict.findings.iter().any(|finding| finding.code == Code::CacheMeasured);
     let mut said = Vec::new();
@@ -57,9 +63,7 @@ pub(super) fn sentences(results: &[JudgedResult]) -> Vec<(Tone, String)> {
         let which = match (count, all) {
             (1, 1) => "The result is not to be trusted".to_owned(),
             _ if count == all => format!("None of the {all} results is to be trusted"),
-            (1, _) => {
-                format!("The result in {}:{} is not to be trusted", first.result.file, first.result.line)
-            }
+            (1, _) => format!("The result in {} is not to be trusted", place(first)),
             _ => format!("{count} of {all} results are not to be trusted"),
         };
         let why = match &first.verdict.reason {
@@ -96,29 +100,15 @@ fn uncapitalised(sentence: &str) -> String {
 
 /// Where a rate stands on its path, as a sentence.
 fn against_path(against: &Against) -> (Tone, String) {
-    let sentence = against.sentence();
-    match against.target.is_empty() {
-        true => (tone(against.standing), format!("{}.", capitalised(&sentence))),
-        false => (tone(against.standing), format!("{}: {sentence}.", against.target)),
-    }
-}
-
-const fn tone(standing: Standing) -> Tone {
-    match standing {
+    let tone = match against.standing {
         Standing::Above => Tone::Bad,
         Standing::At => Tone::Strong,
         Standing::Below => Tone::Normal,
-    }
-}
-
-fn put_sweep(out: &mut impl Blocks, sweep: &Sweep) {
-    let (Some(first), Some(last)) = (sweep.points.first(), sweep.points.last()) else { return };
-    let (from, to) = (human::count(first.x), human::count(last.x));
-    let title = format!("{}, {}: {from} to {to} {}", sweep.tool.name(), sweep.label, sweep.varied);
-    out.gap();
-    out.say(0, Tone::Strong, title);
-    for sentence in sweep.sentences() {
-        out.say(2, Tone::Normal, sentence);
+    };
+    let sentence = against.sentence();
+    match against.target.as_str() {
+        "" => (tone, format!("{}.", capitalised(&sentence))),
+        target => (tone, format!("{target}: {sentence}.")),
     }
 }
 
@@ -129,14 +119,11 @@ fn put_result(
     said: &[(Tone, String)],
 ) {
     let version = result.version.as_deref().map(|version| format!(" {version}")).unwrap_or_default();
-    let title = format!("{}:{}  {}{version}", result.file, result.line, result.tool.name());
-    out.say(0, Tone::Strong, title);
-    out.verbose(|out| result.command.iter().for_each(|command| out.say(2, Tone::Faint, command)));
-    let shown = result.measurements.get(..MOST).unwrap_or(&result.measurements);
-    put_measurements(out, shown);
+    out.say(0, Tone::Strong, format!("{}:{}  {}{version}", result.file, result.line, result.tool.name()));
+    out.verbose(|out| out.says(2, Tone::Faint, &result.command));
+    put_measurements(out, result.measurements.get(..MOST).unwrap_or(&result.measurements));
     if let Some(more @ 1..) = result.measurements.len().checked_sub(MOST) {
-        let text = format!("and {more} more measurements; --json has all");
-        out.say(2, Tone::Faint, text);
+        out.say(2, Tone::Faint, format!("and {more} more measurements; --json has all"));
     }
     let (tone, word) = match (verdict.trust, &verdict.measures) {
         (Trust::No, _) => (Tone::Bad, "NOT trusted".to_owned()),
@@ -146,14 +133,11 @@ fn put_result(
     };
     let limit = verdict.limiting.as_ref().map(|hop| format!("; limited by {}", hop.name)).unwrap_or_default();
     out.say(2, tone, format!("{word}{limit}"));
-    for note in &result.notes {
-        out.say(2, Tone::Faint, format!("note: {note}"));
-    }
+    out.says(2, Tone::Faint, result.notes.iter().map(|note| format!("note: {note}")));
     out.verbose(|out| {
         let all = verdict.against.iter().take(MOST).map(against_path);
-        for (tone, sentence) in all.filter(|(_, sentence)| !said.iter().any(|(_, other)| other == sentence)) {
-            out.say(2, tone, sentence);
-        }
+        let others = all.filter(|(_, sentence)| !said.iter().any(|(_, other)| other == sentence));
+        others.for_each(|(tone, sentence)| out.say(2, tone, sentence));
     });
 }
 
@@ -200,17 +184,16 @@ fn columns(gap: usize) -> Vec<Column> {
 /// What was done, by its name and in words.
 fn head(measurement: &Measured) -> String {
     let work = &measurement.work;
-    let mut what: Vec<String> = Vec::new();
-    what.extend(work.pattern.map(|pattern| pattern.word().to_owned()));
-    what.extend(work.block_size.map(human::block_size));
-    what.extend(work.queue_depth.map(|depth| format!("depth {depth}")));
-    what.extend(work.jobs.filter(|jobs| *jobs > 1).map(|jobs| format!("{jobs} jobs")));
-    what.extend(
+    let what = [
+        work.pattern.map(|pattern| pattern.word().to_owned()),
+        work.block_size.map(human::block_size),
+        work.queue_depth.map(|depth| format!("depth {depth}")),
+        work.jobs.filter(|jobs| *jobs > 1).map(|jobs| format!("{jobs} jobs")),
         work.direct.map(|direct| if direct { "direct" } else { "through the page cache" }.to_owned()),
-    );
-    what.extend(measurement.memory_only.then(|| "memory only".to_owned()));
-    let head =
-        if work.label.is_empty() { what.join(", ") } else { format!("{}: {}", work.label, what.join(", ")) };
+        measurement.memory_only.then(|| "memory only".to_owned()),
+    ];
+    let what = known_of(what, ", ");
+    let head = if work.label.is_empty() { what } else { format!("{}: {what}", work.label) };
     head.trim_end_matches(": ").to_owned()
 }
 
@@ -223,6 +206,7 @@ fn rows(measurement: &Measured) -> Vec<Vec<Cell>> {
     let sides = sides.iter().filter_map(|(word, side)| Some((*word, side.as_ref()?)));
     let shown = sides.filter(|(_, side)| all_idle || !is_idle(side));
     let mut rows: Vec<Vec<Cell>> = shown.map(|(word, shown)| side(word, shown)).collect();
+    let row = |word, text| vec![Cell::text(word), Cell::text(text), Cell::default()];
     let each = |count: f64| format!("{} each second", human::count(count));
     let mean = |of: &Option<Latency>| Some(format!("mean {}", time(of.as_ref()?.mean?)));
     let more = [
@@ -231,23 +215,21 @@ fn rows(measurement: &Measured) -> Vec<Vec<Cell>> {
         ("fsync", measurement.syncs.map(|syncs| each(syncs.get()))),
         ("sync", mean(&measurement.sync_ns)),
     ];
-    for (word, text) in more {
-        rows.extend(text.map(|text| vec![Cell::text(word), Cell::text(text), Cell::default()]));
-    }
+    rows.extend(more.into_iter().filter_map(|(word, text)| Some(row(word, text?))));
     rows
 }
 
 fn side(word: &str, side: &Side) -> Vec<Cell> {
-    let mut rest: Vec<String> = Vec::new();
-    rest.extend(side.iops.map(|iops| iops.to_string()));
-    if let Some(latency) = &side.latency_ns {
-        let one = |word: &str, value: Option<f64>| value.map(|value| format!("{word} {}", time(value)));
-        rest.extend(one("mean", latency.mean));
-        rest.extend(one("p99", latency.p99));
-    }
-    rest.extend(side.elapsed_ns.map(|elapsed| format!("in {elapsed}")));
+    let one = |word: &str, value: Option<f64>| Some(format!("{word} {}", time(value?)));
+    let latency = side.latency_ns.as_ref();
+    let rest = [
+        side.iops.map(|iops| iops.to_string()),
+        one("mean", latency.and_then(|it| it.mean)),
+        one("p99", latency.and_then(|it| it.p99)),
+        side.elapsed_ns.map(|elapsed| format!("in {elapsed}")),
+    ];
     let rate = Cell::toned(Tone::Strong, human::rate_with_binary(side.bytes_per_second));
-    vec![Cell::text(word), rate, Cell::toned(Tone::Faint, rest.join(" · "))]
+    vec![Cell::text(word), rate, Cell::toned(Tone::Faint, known_of(rest, " · "))]
 }
 
 fn time(nanoseconds: f64) -> String {

@@ -1,11 +1,10 @@
 //! What was measured, two lines for each run.
 
-use super::Tone;
-use crate::document::{Block, Blocks, Cell, Column, Place, Row, Table, Width, half};
+use crate::document::{Block, Blocks, Cell, Column, Place, Row, Table, Tone, Width, half};
 use crate::figure::chart::means;
 use crate::view::{ConditionView, RunView};
 use narrows_base::lists::known_of;
-use narrows_base::measurement::{Access, Latency, Measurement};
+use narrows_base::measurement::{Access, Latency};
 use narrows_base::stats;
 use narrows_base::units::{BytesPerSec, Nanos, human};
 
@@ -29,15 +28,12 @@ pub(super) fn put(out: &mut impl Blocks, runs: &[RunView]) {
     out.add(Block::Table(table));
 }
 
-/// `sequential 1 MiB × 32`.
-fn asked(run: &RunView) -> String {
-    let workload = &run.measurement.workload;
-    let size = human::block_size(workload.block_size);
-    format!("{} {size} × {}", workload.pattern.word(), workload.queue_depth)
-}
-
 fn row(run: &RunView) -> Row {
     let measurement = &run.measurement;
+    let work = &measurement.workload;
+    let size = human::block_size(work.block_size);
+    // `sequential 1 MiB × 32`.
+    let asked = format!("{} {size} × {}", work.pattern.word(), work.queue_depth);
     let (rate, ends) = (measurement.bytes_per_second, measurement.ci95);
     let spread = ends.map(|_| format!(" ± {}", half(rate, ends))).unwrap_or_default();
     let rate = format!("{}{spread}", human::rate_with_binary(rate));
@@ -49,7 +45,7 @@ fn row(run: &RunView) -> Row {
         None => Cell::default(),
     };
     let direction = Cell::text(run.direction.word());
-    let cells = vec![direction, Cell::text(asked(run)), Cell::toned(Tone::Strong, rate), trust];
+    let cells = vec![direction, Cell::text(asked), Cell::toned(Tone::Strong, rate), trust];
     Row { cells, notes: notes(run) }
 }
 
@@ -75,10 +71,13 @@ fn notes(run: &RunView) -> Vec<Block> {
     if !around.is_empty() {
         out.say(DETAIL, Tone::Faint, around.join(" · "));
     }
-    let changed = run.condition.iter().flat_map(ConditionView::troubles).map(|text| (Tone::Warn, text));
-    for (tone, text) in troubles(measurement).chain(changed) {
-        out.say(DETAIL, tone, text);
-    }
+    let engine = &measurement.generator.engine;
+    let first = measurement.first_error.as_deref().unwrap_or("no text");
+    let failed = format!("{} I/Os failed, the first: {first}", measurement.errors);
+    out.says(DETAIL, Tone::Warn, engine.is_synchronous().then(|| format!("engine: {engine}")));
+    out.says(DETAIL, Tone::Bad, (measurement.errors > 0).then_some(failed));
+    out.says(DETAIL, Tone::Warn, measurement.cut_short.iter().map(|why| format!("ended early: {why}")));
+    out.says(DETAIL, Tone::Warn, run.condition.iter().flat_map(ConditionView::troubles));
     out
 }
 
@@ -92,18 +91,6 @@ fn course(series: &[BytesPerSec]) -> Option<String> {
     let most = means.iter().copied().fold(0.0, f64::max);
     let step = |mean: f64| if most > 0.0 { (mean / most * 7.0).round() as usize } else { 0 };
     Some(means.iter().filter_map(|mean| STEPS.get(step(*mean))).collect())
-}
-
-fn troubles(measurement: &Measurement) -> impl Iterator<Item = (Tone, String)> {
-    let engine = &measurement.generator.engine;
-    let first = measurement.first_error.as_deref().unwrap_or("no text");
-    let failed = format!("{} I/Os failed, the first: {first}", measurement.errors);
-    let troubles = [
-        engine.is_synchronous().then(|| (Tone::Warn, format!("engine: {engine}"))),
-        (measurement.errors > 0).then_some((Tone::Bad, failed)),
-        measurement.cut_short.as_ref().map(|reason| (Tone::Warn, format!("ended early: {reason}"))),
-    ];
-    troubles.into_iter().flatten()
 }
 
 /// What stands in for a percentile that the run says nothing of.

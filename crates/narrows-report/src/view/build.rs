@@ -11,7 +11,6 @@ use super::{
 use narrows_base::fact::Fact;
 use narrows_base::units::BytesPerSec;
 use narrows_machine::Machine;
-use narrows_machine::captured::Recognised;
 use narrows_machine::pci::PciAddress;
 use narrows_model::ceiling::memory::{claim, crossings};
 use narrows_model::ceiling::peer::{Both, of_peer};
@@ -23,8 +22,7 @@ use narrows_verdict::{Measured, PathVerdict, Run, Subject, Verdict};
 /// The report on a machine: `subjects` and the paths of `verdict` stand in the same order.
 pub fn build(machine: &Machine, subjects: &[Subject], verdict: &Verdict) -> CheckReport {
     let not_judged = PathVerdict::default();
-    let verdicts = verdict.paths.iter().chain(std::iter::repeat(&not_judged));
-    let paths = subjects.iter().zip(verdicts);
+    let paths = subjects.iter().zip(verdict.paths.iter().chain(std::iter::repeat(&not_judged)));
     CheckReport {
         schema: SCHEMA.to_owned(),
         tool: tool(),
@@ -50,6 +48,10 @@ pub fn why_null<'w>(fields: impl IntoIterator<Item = (bool, &'w str)>) -> Option
 /// What is told of a machine, and why what is not known of it is not.
 pub fn machine_view(machine: &Machine) -> MachineView {
     let mut why: Vec<String> = Vec::new();
+    let inputs = machine.captured.iter().flat_map(|captured| &captured.texts).map(|text| InputView {
+        name: text.name.clone(),
+        kinds: text.kinds.iter().map(|kind| (*kind).to_owned()).collect(),
+    });
     MachineView {
         kernel: known("kernel", &machine.kernel, &mut why),
         system_vendor: known("system_vendor", &machine.dmi.system_vendor, &mut why),
@@ -65,7 +67,7 @@ pub fn machine_view(machine: &Machine) -> MachineView {
         hypervisor: known("hypervisor", &machine.cpus.hypervisor, &mut why),
         adapters: machine.adapters.clone(),
         from: Vec::new(),
-        inputs: machine.captured.iter().flat_map(|captured| &captured.texts).map(input_view).collect(),
+        inputs: inputs.collect(),
         reason: (!why.is_empty()).then(|| why.join("; ")),
     }
 }
@@ -76,13 +78,12 @@ fn known<T: Clone>(name: &str, fact: &Fact<T>, why: &mut Vec<String>) -> Option<
     fact.get()
 }
 
-fn input_view(text: &Recognised) -> InputView {
-    InputView { name: text.name.clone(), kinds: text.kinds.iter().map(|kind| (*kind).to_owned()).collect() }
-}
-
 fn path_view(machine: &Machine, subject: &Subject, verdict: &PathVerdict) -> PathView {
-    let read = narrow_rates(subject, Direction::Read);
-    let write = narrow_rates(subject, Direction::Write);
+    // The most that the application can move through each hop, by the hop's place in the path.
+    let [read, write] = [Direction::Read, Direction::Write].map(|direction| {
+        let rates = ceiling::rank(&subject.path, &subject.ceilings, direction).into_iter();
+        rates.map(|one| (one.hop, one.rate)).collect::<BTreeMap<usize, BytesPerSec>>()
+    });
     let hops = subject.path.hops.iter().zip(&subject.ceilings).enumerate().map(|(index, (hop, ceilings))| {
         let (least_read, least_written) = least(hop).unzip();
         let ceiling = CeilingPair {
@@ -108,9 +109,9 @@ fn path_view(machine: &Machine, subject: &Subject, verdict: &PathVerdict) -> Pat
 fn memory(machine: &Machine, path: &Path) -> Option<MemoryView> {
     path.of_kind(HopKind::Memory).next()?;
     let claim = claim(&machine.memory_modules);
-    let reason = claim.is_none().then(|| {
-        machine.memory_modules.missing().unwrap_or_else(|| "the firmware lists no module".to_owned())
-    });
+    let missing = machine.memory_modules.missing();
+    let why = || missing.unwrap_or_else(|| "the firmware lists no module".to_owned());
+    let reason = claim.is_none().then(why);
     Some(MemoryView { claim, direct: crossings(path, false), buffered: crossings(path, true), reason })
 }
 
@@ -118,11 +119,6 @@ fn memory(machine: &Machine, path: &Path) -> Option<MemoryView> {
 fn least(hop: &Hop) -> Option<(f64, f64)> {
     let HopSpec::Device(device) = &hop.spec else { return None };
     medium::least_share(device).filter(|_| !device.is_hard_disk)
-}
-
-/// The most that the application can move through each hop, by the hop's place in the path.
-fn narrow_rates(subject: &Subject, direction: Direction) -> BTreeMap<usize, BytesPerSec> {
-    ceiling::rank(&subject.path, &subject.ceilings, direction).into_iter().map(|n| (n.hop, n.rate)).collect()
 }
 
 fn hop_pair(
@@ -135,10 +131,8 @@ fn hop_pair(
         format!("{}: {}", direction.word(), unknown.get(&direction).map_or(default, String::as_str))
     };
     let (read, write) = (of(Direction::Read), of(Direction::Write));
-    let reason = why_null([
-        (read.is_none(), why(Direction::Read).as_str()),
-        (write.is_none(), &why(Direction::Write)),
-    ]);
+    let [no_read, no_write] = [Direction::Read, Direction::Write].map(why);
+    let reason = why_null([(read.is_none(), no_read.as_str()), (write.is_none(), &no_write)]);
     HopPair { read, write, reason }
 }
 
@@ -151,7 +145,7 @@ fn hop_view(machine: &Machine, hop: &Hop, ceiling: CeilingPair, verdict: &PathVe
         depth: hop.depth,
         above: hop.above.as_ref().map(ToString::to_string),
         below: hop.below.iter().map(ToString::to_string).collect(),
-        port: port(hop),
+        port: hop.link().and_then(|link| Some(link.port.as_ref()?.address.to_string())),
         traffic: hop.traffic,
         shared_with: hop.shared_with.clone(),
         ceiling,
@@ -170,32 +164,29 @@ fn observed(machine: &Machine, hop: &Hop) -> Option<ObservedLoad> {
     Some(ObservedLoad { load: *load, source: source.as_str().to_owned() })
 }
 
-fn port(hop: &Hop) -> Option<String> {
-    let HopSpec::Link(link) = &hop.spec else { return None };
-    link.port.as_ref().map(|port| port.address.to_string())
-}
-
 /// `least` is the part of it that the slowest of a class carry.
 fn ceiling_view(ceiling: &Ceiling, path_rate: Option<BytesPerSec>, least: Option<f64>) -> CeilingView {
-    let mut view = CeilingView::default();
-    match ceiling {
-        Ceiling::Known(limit) => {
-            let rate = finite(limit.rate);
-            view.basis = Some(limit.basis);
-            view.formula = Some(limit.formula.clone());
-            view.facts = limit.facts.clone();
-            view.bytes_per_second = rate;
-            view.least_bytes_per_second = rate.zip(least).map(|(rate, share)| rate * share);
-            view.raw_bytes_per_second = rate.and(limit.raw).and_then(finite);
-            view.path_bytes_per_second = rate.and(path_rate).and_then(finite);
-            view.reason = rate.is_none().then(|| "the law gave no finite rate".to_owned());
-        }
-        Ceiling::Unknown(reason) => view.reason = Some(reason.to_owned()),
-        Ceiling::Transparent(reason) => {
-            (view.transparent, view.reason) = (true, Some(reason.to_owned()));
-        }
+    let without = |transparent, reason: &str| {
+        let reason = Some(reason.to_owned());
+        CeilingView { transparent, reason, ..CeilingView::default() }
+    };
+    let limit = match ceiling {
+        Ceiling::Known(limit) => limit,
+        Ceiling::Unknown(reason) => return without(false, reason),
+        Ceiling::Transparent(reason) => return without(true, reason),
+    };
+    let rate = finite(limit.rate);
+    CeilingView {
+        bytes_per_second: rate,
+        least_bytes_per_second: rate.zip(least).map(|(rate, share)| rate * share),
+        raw_bytes_per_second: rate.and(limit.raw).and_then(finite),
+        path_bytes_per_second: rate.and(path_rate).and_then(finite),
+        basis: Some(limit.basis),
+        formula: Some(limit.formula.clone()),
+        facts: limit.facts.clone(),
+        transparent: false,
+        reason: rate.is_none().then(|| "the law gave no finite rate".to_owned()),
     }
-    view
 }
 
 /// JSON has no infinity.
@@ -205,8 +196,14 @@ fn finite(rate: BytesPerSec) -> Option<BytesPerSec> {
 
 fn measured_pair(id: &HopId, ceiling: &CeilingPair, verdict: &PathVerdict) -> MeasuredPair {
     let of = |direction: Direction| {
-        let measured = verdict.measured.get(&(id.clone(), direction))?;
-        Some(measured_view(measured, ceiling.of(direction)))
+        let Measured { rate, ci95, trusted, .. } = *verdict.measured.get(&(id.clone(), direction))?;
+        let most = ceiling.of(direction).bytes_per_second.filter(|ceiling| ceiling.get() > 0.0);
+        let utilisation = most.map(|most| rate.fraction_of(most));
+        let reason = why_null([
+            (ci95.is_none(), "ci95: the run was too short for a confidence interval"),
+            (utilisation.is_none(), "utilisation: the ceiling is not known"),
+        ]);
+        Some(MeasuredView { bytes_per_second: rate, ci95, trusted, utilisation, reason })
     };
     let (read, write) = (of(Direction::Read), of(Direction::Write));
     let reason = match (&read, &write) {
@@ -218,23 +215,11 @@ fn measured_pair(id: &HopId, ceiling: &CeilingPair, verdict: &PathVerdict) -> Me
     MeasuredPair { read, write, reason: reason.map(str::to_owned) }
 }
 
-fn measured_view(measured: &Measured, ceiling: &CeilingView) -> MeasuredView {
-    let Measured { rate, ci95, trusted, .. } = *measured;
-    let most = ceiling.bytes_per_second.filter(|ceiling| ceiling.get() > 0.0);
-    let utilisation = most.map(|most| rate.fraction_of(most));
-    let reason = why_null([
-        (ci95.is_none(), "ci95: the run was too short for a confidence interval"),
-        (utilisation.is_none(), "utilisation: the ceiling is not known"),
-    ]);
-    MeasuredView { bytes_per_second: rate, ci95, trusted, utilisation, reason }
-}
-
 /// The application's own measurement decides whether a run is trusted: what it moved is what the run is about.
 fn run_view(run: &Run, subject: &Subject, verdict: &PathVerdict) -> RunView {
     let application = subject.path.hops.first();
-    let trusted = application
-        .and_then(|hop| verdict.measured.get(&(hop.id.clone(), run.direction)))
-        .map(|measured| measured.trusted);
+    let measured = application.and_then(|hop| verdict.measured.get(&(hop.id.clone(), run.direction)));
+    let trusted = measured.map(|measured| measured.trusted);
     let reason = trusted.is_none().then(|| "this run was not judged".to_owned());
     let condition = ConditionView::of(&subject.path, &run.activity);
     let (direction, measurement) = (run.direction, run.measurement.clone());
@@ -278,21 +263,20 @@ pub fn peers(machine: &Machine, path: &Path, to: Option<PciAddress>) -> Vec<Peer
         (None, Some(gpu)) => peer::all_of(machine, gpu.address),
         (None, None) => Vec::new(),
     };
-    found.iter().filter_map(|(peer, target)| peer_view(machine, peer, target)).collect()
-}
-
-fn peer_view(machine: &Machine, peer: &Peer, target: &Target) -> Option<PeerView> {
-    let carries = of_peer(machine, peer, target)?;
-    let evidence = peer.evidence.iter();
-    Some(PeerView {
-        gpu: peer.gpu.to_string(),
-        device: carries.target,
-        function: peer.other.to_string(),
-        meets: peer.meets.clone(),
-        way: peer.way,
-        because: peer.because(),
-        direct: carries.direct,
-        through_memory: carries.through_memory,
-        evidence: evidence.map(|(fact, value, source)| FactRef::new(fact, value, source)).collect(),
-    })
+    let view = |(peer, target): &(Peer, Target)| {
+        let carries = of_peer(machine, peer, target)?;
+        let evidence = peer.evidence.iter();
+        Some(PeerView {
+            gpu: peer.gpu.to_string(),
+            device: carries.target,
+            function: peer.other.to_string(),
+            meets: peer.meets.clone(),
+            way: peer.way,
+            because: peer.because(),
+            direct: carries.direct,
+            through_memory: carries.through_memory,
+            evidence: evidence.map(|(fact, value, source)| FactRef::new(fact, value, source)).collect(),
+        })
+    };
+    found.iter().filter_map(view).collect()
 }

@@ -101,9 +101,9 @@ impl ConditionView {
     /// What a run did to the links and drives of its path; `None` when none of them tells, or they were not asked.
     pub fn of(path: &Path, activity: &Activity) -> Option<Self> {
         let is_asked = activity.before != Condition::default() || activity.after != Condition::default();
-        let mut view = Self { events: events(path, activity), ..Self::default() };
-        view.pressure =
-            activity.pressure.iter().map(|(resource, part)| ((*resource).to_owned(), *part)).collect();
+        let pressure = activity.pressure.iter().map(|(resource, part)| ((*resource).to_owned(), *part));
+        let (events, pressure) = (events(path, activity), pressure.collect());
+        let mut view = Self { events, pressure, ..Self::default() };
         if !is_asked && view.events.is_empty() && view.pressure.is_empty() {
             return None;
         }
@@ -145,30 +145,31 @@ impl ConditionView {
             let said = Some(known_of(parts, ", ")).filter(|said| !said.is_empty())?;
             Some(format!("{}: {said}", drive.name))
         });
-        let waited = self.pressure.get("memory").filter(|one| one.some >= SHORT_OF_MEMORY);
-        let waited =
-            waited.map(|one| format!("programs waited for memory {} of the time", human::percent(one.some)));
+        let waited = self.waited("memory", SHORT_OF_MEMORY);
+        let waited = waited.map(|part| format!("programs waited for memory {part} of the time"));
         links.chain(drives).chain(waited).collect()
     }
 
     /// The rest of it, in a few words each.
     pub fn in_words(&self) -> Vec<String> {
-        let mut parts = Vec::new();
         let kept = self.links.iter().filter(|link| !link.changed).count();
-        if kept > 0 {
-            parts.push(format!("{} unchanged", human::counted(kept, "link")));
-        }
+        let kept = (kept > 0).then(|| format!("{} unchanged", human::counted(kept, "link")));
+        let mut parts: Vec<String> = kept.into_iter().collect();
         parts.extend(self.drives.iter().filter_map(|drive| {
             let after = drive.after_celsius?;
             let before = drive.before_celsius.filter(|before| before.to_string() != after.to_string());
             let from = before.map(|before| format!("{before} → ")).unwrap_or_default();
             Some(format!("{} {from}{after}", drive.name))
         }));
-        let busy = self.pressure.get("cpu").filter(|one| one.some >= BUSY);
-        parts.extend(
-            busy.map(|one| format!("a task waited for a processor {} of the time", human::percent(one.some))),
-        );
+        let waited = self.waited("cpu", BUSY);
+        parts.extend(waited.map(|part| format!("a task waited for a processor {part} of the time")));
         parts
+    }
+
+    /// The part of the time that somebody waited for something, from so much on.
+    fn waited(&self, resource: &str, least: f64) -> Option<String> {
+        let part = self.pressure.get(resource)?.some;
+        (part >= least).then(|| human::percent(part))
     }
 }
 
@@ -194,8 +195,7 @@ fn events(path: &Path, activity: &Activity) -> Vec<EventView> {
 impl LinkView {
     fn in_words(&self) -> String {
         let moments = [(&self.before, "before"), (&self.under_load, "under load"), (&self.after, "after")];
-        let states =
-            moments.map(|(state, when)| state.as_ref().map(|state| format!("{} {when}", in_words(state))));
+        let states = moments.map(|(state, when)| Some(format!("{} {when}", in_words(state.as_ref()?))));
         format!("link {} changed: {}", self.function, known_of(states, ", "))
     }
 }

@@ -5,13 +5,11 @@
 
 mod build;
 mod condition;
-mod results;
 
 pub use build::why_null;
 pub use build::{PeerView, build, machine_view, peers, tool};
 pub use condition::speed_and_width;
 pub use condition::{ConditionView, DriveView, EventView, LinkView, SmartView};
-pub use results::{JudgedResult, has_findings, judged};
 
 use std::collections::BTreeMap;
 
@@ -24,9 +22,11 @@ use narrows_machine::captured::DeviceLoad;
 use narrows_model::ceiling::memory::{Claim, Crossings};
 use narrows_model::ceiling::{Basis, Direction, FactRef};
 use narrows_model::path::{HopKind, Traffic};
-use narrows_verdict::Finding;
+use narrows_paste::results::Imported;
 use narrows_verdict::counterfactual::Counterfactual;
+use narrows_verdict::results::ResultVerdict;
 use narrows_verdict::results::sweep::Sweep;
+use narrows_verdict::{Finding, Severity};
 
 /// The name and version of the schema, in [`CheckReport::schema`].
 pub const SCHEMA: &str = "narrows/check/1";
@@ -143,6 +143,12 @@ impl PathView {
     /// The hop with this id.
     pub fn hop(&self, id: &str) -> Option<&HopView> {
         self.hops.iter().find(|hop| hop.id == id)
+    }
+
+    /// The narrowest hop in a direction, and what the application gets through it at most.
+    pub fn narrowest(&self, direction: Direction) -> Option<(&HopView, BytesPerSec)> {
+        let hop = self.hop(self.limiting_hop.of(direction)?)?;
+        Some((hop, hop.ceiling.of(direction).path_bytes_per_second?))
     }
 }
 
@@ -331,4 +337,30 @@ pub struct RunView {
     /// Why `trusted` is `null`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
+}
+
+/// One result of another tool, and what is thought of it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct JudgedResult {
+    #[serde(flatten)]
+    pub result: Imported,
+    /// What is thought of it.
+    #[serde(flatten)]
+    pub verdict: ResultVerdict,
+}
+
+/// Whether there is anything to be done: a result that is not to be trusted, a hop that could be wider, or a series
+/// with a drop or a point that does not fit.
+pub fn has_findings(results: &[JudgedResult], sweeps: &[Sweep]) -> bool {
+    let counts = |finding: &Finding| finding.severity != Severity::Info;
+    let has_some = |one: &JudgedResult| !one.verdict.trusted || one.verdict.of_path.iter().any(counts);
+    let is_odd = |sweep: &Sweep| !sweep.shape.drops.is_empty() || !sweep.shape.anomalies.is_empty();
+    results.iter().any(has_some) || sweeps.iter().any(is_odd)
+}
+
+/// Puts results and what is thought of them together.
+pub fn judged(results: &[Imported], verdicts: &[ResultVerdict]) -> Vec<JudgedResult> {
+    let both = results.iter().zip(verdicts);
+    both.map(|(result, verdict)| JudgedResult { result: result.clone(), verdict: verdict.clone() }).collect()
 }

@@ -3,64 +3,15 @@
 use serde_json::Value;
 
 /// Keys of texts that devices, people and other programs chose.
-const FOREIGN: [&str; 53] = [
-    "at_most_by",
-    "target",
-    "name",
-    "sentence",
-    "summary",
-    "fact",
-    "value",
-    "source",
-    "action",
-    "subject",
-    "host",
-    "file",
-    "about",
-    "differs",
-    "cpu",
-    "board",
-    "board_vendor",
-    "product",
-    "system_vendor",
-    "kernel",
-    "model",
-    "reason",
-    "workload",
-    "destination",
-    "path",
-    "what",
-    "a",
-    "b",
-    "because",
-    "not_known_because",
-    "measure_instead",
-    "detail",
-    "hint",
-    "first_error",
-    "fio",
-    "formula",
-    "vendor",
-    "place",
-    "ended",
-    "tool_version",
-    "label",
-    "trust_reason",
-    "processor",
-    "attachment",
-    "slot",
-    "limited_by",
-    "card",
-    "why_not_best",
-    "statement",
-    "text",
-    "link",
-    "array",
-    "key",
-];
+const FOREIGN: &str = "
+    at_most_by target name sentence summary fact value source action subject host file about
+    differs cpu board board_vendor product system_vendor kernel model reason workload destination
+    path what a b because not_known_because measure_instead detail hint first_error fio formula
+    vendor place ended tool_version label trust_reason processor attachment slot limited_by card
+    why_not_best statement text link array key";
 
 /// Keys of lists of such names.
-const NAMES: [&str; 6] = ["hosts", "drives", "notes", "slots_free", "devices", "sources"];
+const NAMES: &str = "hosts drives notes slots_free devices sources";
 
 /// The report with names that would be markup, commands or endless anywhere else. What it does not follow its schema with any more
 /// stays as it was.
@@ -77,6 +28,10 @@ pub(crate) fn spoiled(text: &str) -> String {
     out
 }
 
+fn is_one_of(words: &str, key: &str) -> bool {
+    words.split_whitespace().any(|word| word == key)
+}
+
 fn spoil(value: &mut Value, turn: &mut usize, is_lines: bool) {
     match value {
         Value::Array(all) => all.iter_mut().for_each(|one| spoil(one, turn, is_lines)),
@@ -85,10 +40,8 @@ fn spoil(value: &mut Value, turn: &mut usize, is_lines: bool) {
                 match one {
                     // A host is known by its name in the lines of a fleet.
                     Value::String(_) if is_lines && key == "host" => {}
-                    Value::String(text) if FOREIGN.contains(&key.as_str()) => *text = hostile(turn),
-                    Value::Array(names)
-                        if NAMES.contains(&key.as_str()) && names.iter().all(Value::is_string) =>
-                    {
+                    Value::String(text) if is_one_of(FOREIGN, key) => *text = hostile(turn),
+                    Value::Array(names) if is_one_of(NAMES, key) && names.iter().all(Value::is_string) => {
                         names.iter_mut().for_each(|name| *name = Value::String(hostile(turn)));
                     }
                     _ => spoil(one, turn, is_lines),

@@ -2,16 +2,14 @@
 
 mod knees;
 mod rates;
-mod runs;
 mod spread;
 mod sweeps;
 #[cfg(test)]
 mod tests;
 #[cfg(test)]
-mod whole;
+mod whole_tests;
 
 pub(crate) use knees::fleet_knees;
-pub(crate) use rates::{alone_together, fullness, ladder_waterfall, time_budget};
-pub(crate) use runs::measure;
+pub(crate) use rates::{alone_together, fullness, ladder_waterfall, measure, time_budget};
 pub(crate) use spread::fleet_rates;
 pub(crate) use sweeps::{sweep_heat, sweep_knee};

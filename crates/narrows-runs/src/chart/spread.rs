@@ -33,13 +33,9 @@ fn rates_of(point: &PointView, at: usize) -> Option<Figure> {
             rate(ends(f64::max, 0.0)),
         ]);
     }
-    let row = |host: &&HostView| {
-        let cell = |rate: &BytesPerSec| Cell {
-            part: Some(if most > 0.0 { rate.get() / most } else { 0.0 }),
-            ..Cell::default()
-        };
-        (host.host.clone(), host.series.iter().map(cell).collect::<Vec<_>>())
-    };
+    let part = |rate: &BytesPerSec| if most > 0.0 { rate.get() / most } else { 0.0 };
+    let cell = |rate: &BytesPerSec| Cell { part: Some(part(rate)), ..Cell::default() };
+    let row = |host: &&HostView| (host.host.clone(), host.series.iter().map(cell).collect());
     let rows: Vec<(String, Vec<Cell>)> = hosts.iter().take(MOST_ROWS).map(row).collect();
     let more = match hosts.len() - rows.len() {
         0 => String::new(),
@@ -64,15 +60,12 @@ fn rates_of(point: &PointView, at: usize) -> Option<Figure> {
             ..Legend::default()
         },
     };
-    Some(Figure {
-        id: format!("fleet-rates-{}", at + 1),
-        title: format!("Hosts over time: {}", describe(&point.load)),
-        alternative: format!(
-            "The rate of each host in parts of {step:.1} s, the slowest host first; the darkest is {}.{more} {}",
-            rate(most),
-            point.verdict.sentence
-        ),
-        pictures: vec![picture(|width| heat(width, &map))],
-        data,
-    })
+    let title = format!("Hosts over time: {}", describe(&point.load));
+    let alternative = format!(
+        "The rate of each host in parts of {step:.1} s, the slowest host first; the darkest is {}.{more} {}",
+        rate(most),
+        point.verdict.sentence
+    );
+    let pictures = vec![picture(|width| heat(width, &map))];
+    Some(Figure { id: format!("fleet-rates-{}", at + 1), title, alternative, pictures, data })
 }

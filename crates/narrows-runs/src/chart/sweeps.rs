@@ -15,11 +15,6 @@ use narrows_report::figure::{Data, Figure};
 /// Rates that differ by less than this part are alike.
 const ALIKE: f64 = 0.05;
 
-/// What is asked beside block size and depth.
-fn others(load: &LoadSpec) -> LoadSpec {
-    LoadSpec { block_size: Bytes::new(4096), queue_depth: 1, ..load.clone() }
-}
-
 fn said(load: &LoadSpec) -> String {
     let mix = match load.write_percent {
         0 => "reads".to_owned(),
@@ -35,26 +30,14 @@ fn said(load: &LoadSpec) -> String {
 
 /// Rates over block size and depth, one for each mix that has at least two of each.
 pub(crate) fn sweep_heat(report: &MeasureReport) -> Vec<Figure> {
+    // What is asked beside block size and depth.
+    let others = |load: &LoadSpec| LoadSpec { block_size: Bytes::new(4096), queue_depth: 1, ..load.clone() };
     let kinds = grouped(report.points().into_iter().map(|point| (others(point.load), point)));
     kinds.iter().enumerate().filter_map(|(at, (_, points))| heat_of(points, at)).collect()
 }
 
 const fn rate(point: &SweepPoint<'_>) -> f64 {
     point.bytes_per_second.get()
-}
-
-fn heat_data(points: &[SweepPoint<'_>]) -> Data {
-    let mut data = Data::new(&["block size#", "queue depth#", "rate#", "95 % interval#", "trusted"]);
-    for point in points {
-        data.push([
-            human::block_size(point.load.block_size),
-            point.load.queue_depth.to_string(),
-            human::rate(point.bytes_per_second),
-            known(point.ci95),
-            point.trusted.map_or("not judged", |trusted| if trusted { "yes" } else { "no" }).to_owned(),
-        ]);
-    }
-    data
 }
 
 fn heat_cell(points: &[SweepPoint<'_>], size: Bytes, depth: u32, most: f64) -> Cell {
@@ -64,17 +47,14 @@ fn heat_cell(points: &[SweepPoint<'_>], size: Bytes, depth: u32, most: f64) -> C
     };
     let doubt = if point.trusted == Some(false) { "?" } else { "" };
     let shown = human::rate(point.bytes_per_second);
+    let (block, rate) = (size.get().to_string(), rate(point));
     Cell {
-        part: Some(rate(point) / most),
+        part: Some(rate / most),
         tip: format!("{}, depth {depth}: {shown}", human::block_size(size)),
         shown: format!("{shown}{doubt}"),
-        data: vec![
-            ("block", size.get().to_string()),
-            ("depth", depth.to_string()),
-            ("rate", format!("{}", rate(point))),
-        ],
+        data: vec![("block", block), ("depth", depth.to_string()), ("rate", format!("{rate}"))],
         // Rates that differ by less are one plateau of a sweep.
-        is_marked: rate(point) >= most * (1.0 - ALIKE),
+        is_marked: rate >= most * (1.0 - ALIKE),
     }
 }
 
@@ -85,11 +65,9 @@ fn heat_of(points: &[SweepPoint<'_>], at: usize) -> Option<Figure> {
     let most = points.iter().map(rate).fold(0.0, f64::max);
     let highest = human::rate(BytesPerSec::new(most));
     let columns: Vec<String> = depths.iter().map(|depth| format!("depth {depth}")).collect();
-    let row = |size: &Bytes| {
-        let cells = depths.iter().map(|depth| heat_cell(points, *size, *depth, most));
-        (human::block_size(*size), cells.collect())
-    };
-    let rows: Vec<(String, Vec<Cell>)> = sizes.iter().map(row).collect();
+    let cells = |size| depths.iter().map(move |depth| heat_cell(points, size, *depth, most)).collect();
+    let rows: Vec<(String, Vec<Cell>)> =
+        sizes.iter().map(|size| (human::block_size(*size), cells(*size))).collect();
     let is_doubted = points.iter().any(|point| point.trusted == Some(false));
     let map = Heat {
         label: "Rates by block size and queue depth",
@@ -105,27 +83,33 @@ fn heat_of(points: &[SweepPoint<'_>], at: usize) -> Option<Figure> {
             ..Legend::default()
         },
     };
-    let place = points.iter().find(|point| rate(point) >= most).map(|point| point.load);
-    let place = place
-        .map(|load| format!(", at {} and depth {}", human::block_size(load.block_size), load.queue_depth))
-        .unwrap_or_default();
-    Some(Figure {
-        id: format!("sweep-heat-{}", at + 1),
-        title: format!("Block size and queue depth: {}", said(first.load)),
-        alternative: format!(
-            "Rates for each block size and queue depth; the highest is {highest}{place}. Framed cells are within 5 % of it. A question mark \
-             says that a result is not trusted.",
-        ),
-        pictures: vec![picture(|width| heat(width, &map))],
-        data: heat_data(points),
-    })
+    let place = points.iter().find(|point| rate(point) >= most).map(|point| {
+        format!(", at {} and depth {}", human::block_size(point.load.block_size), point.load.queue_depth)
+    });
+    let place = place.unwrap_or_default();
+    let title = format!("Block size and queue depth: {}", said(first.load));
+    let alternative = format!(
+        "Rates for each block size and queue depth; the highest is {highest}{place}. Framed cells are within 5 % of it. A question mark \
+         says that a result is not trusted.",
+    );
+    let mut data = Data::new(&["block size#", "queue depth#", "rate#", "95 % interval#", "trusted"]);
+    for point in points {
+        data.push([
+            human::block_size(point.load.block_size),
+            point.load.queue_depth.to_string(),
+            human::rate(point.bytes_per_second),
+            known(point.ci95),
+            point.trusted.map_or("not judged", |trusted| if trusted { "yes" } else { "no" }).to_owned(),
+        ]);
+    }
+    let pictures = vec![picture(|width| heat(width, &map))];
+    Some(Figure { id: format!("sweep-heat-{}", at + 1), title, alternative, pictures, data })
 }
 
 /// Rates over depth or streams with the knee, one for each curve of the sweep.
 pub(crate) fn sweep_knee(report: &MeasureReport) -> Vec<Figure> {
     let points = report.points();
-    let curves = report.curves.iter().enumerate();
-    curves.filter_map(|(at, curve)| knee_of(&points, curve, at)).collect()
+    report.curves.iter().enumerate().filter_map(|(at, curve)| knee_of(&points, curve, at)).collect()
 }
 
 fn knee_of(all: &[SweepPoint<'_>], curve: &Curve, at: usize) -> Option<Figure> {
@@ -142,9 +126,7 @@ fn knee_of(all: &[SweepPoint<'_>], curve: &Curve, at: usize) -> Option<Figure> {
     let told = knee.as_ref().map_or("No knee was found.".to_owned(), |event| format!("A {}.", event.name));
     let events: Vec<Event> = knee.into_iter().collect();
     let mut data = Data::new(&["at#", "rate#"]);
-    for point in &points {
-        data.push([point.x.to_string(), human::rate(point.bytes_per_second)]);
-    }
+    points.iter().for_each(|it| data.push([it.x.to_string(), human::rate(it.bytes_per_second)]));
     let (size, said) = (human::block_size(curve.of.block_size), said(&curve.of));
     let across = &format!("{what}, logarithmic");
     let (label, up, name) = ("Rate and its knee", "rate", said.clone());

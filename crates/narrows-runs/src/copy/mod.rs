@@ -10,8 +10,7 @@ use narrows_base::shell;
 use narrows_base::units::{Bytes, BytesPerSec, Nanos, human};
 use narrows_load::copy::{CopyResult, Fault, ReadBack, Side, Spent, Tally, Why};
 use narrows_report::answer::{Answer, step};
-use narrows_report::document::{Audience, Block, Blocks, Column, Document, Place, Table, Width};
-use narrows_report::text::Tone;
+use narrows_report::document::{Audience, Block, Blocks, Column, Document, Place, Table, Tone, Width};
 use narrows_session::copying::side_name;
 
 /// The name and version of the JSON contract.
@@ -210,38 +209,35 @@ fn sentence(result: &CopyResult) -> String {
     let Some((side, share)) = result.limit().filter(|_| result.small.files + result.large.files > 0) else {
         return "No file was copied.".to_owned();
     };
-    let (what, waited) = match side {
-        Side::Source => ("Reading the source limits", "waited for that."),
+    let (what, did) = match side {
+        Side::Source => ("Reading the source limits", "waited for that"),
         Side::Destination => {
-            ("Writing to the destination limits", "waited for that, and for data to become durable.")
+            ("Writing to the destination limits", "waited for that, and for data to become durable")
         }
-        Side::Verification => ("Reading the destination back limits", "waited for that. See --no-verify."),
+        Side::Verification => ("Reading the destination back limits", "waited for that. See --no-verify"),
         Side::Metadata => {
-            ("Names and attributes limit", "waited for opens, creates, renames and directories.")
+            ("Names and attributes limit", "waited for opens, creates, renames and directories")
         }
-        Side::Contention => ("Other programs limit", "was ready to go on while processors worked for them."),
-        Side::Processor => ("The processor limits", "computed."),
+        Side::Contention => ("Other programs limit", "was ready to go on while processors worked for them"),
+        Side::Processor => ("The processor limits", "computed"),
     };
-    format!("{what} this copy: {} of its time it {waited}", human::percent(share))
+    format!("{what} this copy: {} of its time it {did}.", human::percent(share))
 }
 
 fn notes(result: &CopyResult, moved: &Moved) -> Vec<String> {
-    let mut notes = Vec::new();
-    notes.extend(cache_note(result, moved));
-    if result.read_back.is_some_and(|back| back.advised > 0) {
-        notes.push(
-            "The file system of DST has no direct I/O for some files: what was read back may have come from memory."
-                .to_owned(),
-        );
-    }
-    let mut lost = |count: u64, what: &str| {
-        if count > 0 {
-            notes.push(format!("{count} names lost {what}, which DST cannot hold or this user may not set."));
-        }
+    let buffered = "The file system of DST has no direct I/O for some files: what was read back may have come from memory.";
+    let is_buffered = result.read_back.is_some_and(|back| back.advised > 0);
+    let lost = |count: u64, what: &str| {
+        let why = "which DST cannot hold or this user may not set";
+        (count > 0).then(|| format!("{count} names lost {what}, {why}."))
     };
-    lost(result.lost_owners, "their owner");
-    lost(result.lost_xattrs, "extended attributes");
-    notes
+    let notes = [
+        cache_note(result, moved),
+        is_buffered.then(|| buffered.to_owned()),
+        lost(result.lost_owners, "their owner"),
+        lost(result.lost_xattrs, "extended attributes"),
+    ];
+    notes.into_iter().flatten().collect()
 }
 
 /// What the devices of the source did not read came from memory. On a device that holds both ends, what was read back is
@@ -252,9 +248,8 @@ fn cache_note(result: &CopyResult, moved: &Moved) -> Option<String> {
         return None;
     }
     if moved.source.is_empty() {
-        return Some(
-            "SRC is on no block device here: what a server or memory did cannot be seen.".to_owned(),
-        );
+        let why = "SRC is on no block device here: what a server or memory did cannot be seen.";
+        return Some(why.to_owned());
     }
     let is_shared =
         moved.source.iter().any(|one| moved.destination.iter().any(|other| other.name == one.name));
@@ -269,17 +264,12 @@ fn cache_note(result: &CopyResult, moved: &Moved) -> Option<String> {
 }
 
 fn failure(fault: &Fault) -> FailureView {
-    let region = match fault.why {
-        Why::Mismatch { offset, length } => Some((offset, length)),
-        _ => None,
+    let (offset, length) = match fault.why {
+        Why::Mismatch { offset, length } => (Some(offset), Some(length)),
+        _ => (None, None),
     };
-    FailureView {
-        path: name(&fault.path),
-        code: fault.why.code().into(),
-        reason: fault.why.to_string(),
-        offset: region.map(|region| region.0),
-        length: region.map(|region| region.1),
-    }
+    let (code, reason) = (fault.why.code().into(), fault.why.to_string());
+    FailureView { path: name(&fault.path), code, reason, offset, length }
 }
 
 /// Names that are listed one by one; the rest is counted, and in the JSON.
@@ -297,26 +287,25 @@ pub fn document(report: &CopyReport, audience: Audience) -> Document {
     out.part(Place::Data, "What was copied");
     out.heading(title);
     out.add(Block::Table(table(report)));
-    let others = others(report);
-    if !others.is_empty() {
-        out.say(2, Tone::Normal, others);
-    }
+    out.says(2, Tone::Normal, Some(others(report)).filter(|others| !others.is_empty()));
     out.gap();
     out.part(Place::Data, "");
     out.heading("Time of the copying threads");
     out.add(Block::Table(time(&report.time)));
-    devices(&mut out, report);
-    out.say(2, Tone::Faint, how(report));
-    for note in &report.notes {
-        out.lead((Tone::Warn, "! "), Tone::Normal, note);
+    for (side, devices) in [("SRC", &report.source_devices), ("DST", &report.destination_devices)] {
+        let said = devices.iter().map(|DeviceView { name, read_bytes, written_bytes }| {
+            format!("device {name} of {side}, whoever used it: read {read_bytes}, wrote {written_bytes}")
+        });
+        out.says(2, Tone::Faint, said);
     }
+    out.say(2, Tone::Faint, how(report));
+    out.leads((Tone::Warn, "! "), Tone::Normal, &report.notes);
     let skipped = report.skipped.iter().map(|skipped| format!("{}: {}", skipped.path, skipped.what));
     names(&mut out, ("Not copied by design", Tone::Normal), skipped.collect());
     let failed = report.failures.iter().map(|failure| format!("{}: {}", failure.path, failure.reason));
     names(&mut out, ("Not copied", Tone::Bad), failed.collect());
-    if let Some(manifest) = &report.manifest {
-        out.say(0, Tone::Normal, format!("--resume goes on from here (kept in {manifest})"));
-    }
+    let goes_on = report.manifest.iter().map(|file| format!("--resume goes on from here (kept in {file})"));
+    out.says(0, Tone::Normal, goes_on);
     out.figures(Place::Charts, chart::time_budget(report));
     if audience == Audience::Public { out.scrubbed() } else { out }
 }
@@ -330,20 +319,18 @@ pub(crate) fn answer(report: &CopyReport) -> Answer {
 
 /// What to do about the side that a copy waited for.
 fn after_copy(report: &CopyReport) -> String {
-    let path = |target: &str| {
-        step(format!("`narrows measure {}` names the narrowest hop of that side.", shell::path(target)))
+    let look = |target: &str| {
+        format!("`narrows measure {}` names the narrowest hop of that side.", shell::path(target))
     };
-    match report.limit.as_ref().map(|limit| limit.side.as_ref()) {
-        Some("source") => path(&report.source),
-        Some("destination" | "verification") => path(&report.destination),
-        Some("metadata") => {
-            step("Fewer and larger files (an archive) spend less time on names and attributes.")
-        }
-        Some("processor" | "contention") => {
-            step("Copy while nothing else uses the processors, and compare the two times.")
-        }
-        _ => "No file was copied, so nothing limited it.".to_owned(),
-    }
+    let archive = "Fewer and larger files (an archive) spend less time on names and attributes.";
+    let quiet = "Copy while nothing else uses the processors, and compare the two times.";
+    step(match report.limit.as_ref().map(|limit| limit.side.as_ref()) {
+        Some("source") => look(&report.source),
+        Some("destination" | "verification") => look(&report.destination),
+        Some("metadata") => archive.to_owned(),
+        Some("processor" | "contention") => quiet.to_owned(),
+        _ => return "No file was copied, so nothing limited it.".to_owned(),
+    })
 }
 
 fn table(report: &CopyReport) -> Table {
@@ -351,36 +338,32 @@ fn table(report: &CopyReport) -> Table {
     columns.extend(COLUMNS.map(|(title, width)| Column::right(title, width)));
     columns.push(Column::left("", Width::Flex(0)));
     let mut table = Table::new("Files by size", 2, columns).untitled();
-    let mut row = |tone, name: &str, tally: &TallyView| {
-        let mut cells = vec![
-            name.to_owned(),
-            human::grouped(tally.files),
-            human::bytes(tally.bytes),
-            human::time(tally.elapsed_ns),
-            human::rate(tally.bytes_per_second),
-        ];
-        if tally.files > 0 && name != "files ≥ 1 MiB" {
-            cells.push(format!("{} files/s", human::count(tally.files_per_second)));
-        }
-        table.texts(tone, cells);
-    };
-    row(Tone::Strong, "all files", &report.files);
-    row(Tone::Normal, "files ≥ 1 MiB", &report.large);
-    row(Tone::Normal, "smaller files", &report.small);
+    let rows = [
+        (Tone::Strong, "all files", &report.files, true),
+        (Tone::Normal, "files ≥ 1 MiB", &report.large, false),
+        (Tone::Normal, "smaller files", &report.small, true),
+    ];
+    for (tone, name, tally, is_counted) in rows {
+        let (files, size) = (human::grouped(tally.files), human::bytes(tally.bytes));
+        let (time, rate) = (human::time(tally.elapsed_ns), human::rate(tally.bytes_per_second));
+        let each = (is_counted && tally.files > 0).then(|| human::count(tally.files_per_second));
+        let each = each.map(|count| format!("{count} files/s"));
+        table.texts(tone, [name.to_owned(), files, size, time, rate].into_iter().chain(each));
+    }
     table
 }
 
 fn others(report: &CopyReport) -> String {
-    let counts = [
-        (report.directories, "directories"),
-        (report.symlinks, "symbolic links"),
-        (report.hard_links, "hard links"),
-        (report.earlier_files, "files of an earlier run"),
+    let some = |count: u64, text: String| (count > 0).then_some(text);
+    let CopyReport { directories, symlinks, hard_links, earlier_files, earlier_bytes: bytes, .. } = report;
+    let parts = [
+        some(*directories, format!("{directories} directories")),
+        some(*symlinks, format!("{symlinks} symbolic links")),
+        some(*hard_links, format!("{hard_links} hard links")),
+        some(*earlier_files, format!("{earlier_files} files of an earlier run")),
+        some(bytes.get(), format!("{bytes} written by an earlier run")),
     ];
-    let counts = counts.map(|(count, what)| (count > 0).then(|| format!("{count} {what}")));
-    let bytes = report.earlier_bytes;
-    let written = (bytes > Bytes::new(0)).then(|| format!("{bytes} written by an earlier run"));
-    known_of(counts.into_iter().chain([written]), " · ")
+    known_of(parts, " · ")
 }
 
 fn time(time: &Spent) -> Table {
@@ -409,40 +392,27 @@ fn time(time: &Spent) -> Table {
     table
 }
 
-fn devices(out: &mut impl Blocks, report: &CopyReport) {
-    for (side, devices) in [("SRC", &report.source_devices), ("DST", &report.destination_devices)] {
-        for DeviceView { name, read_bytes, written_bytes } in devices {
-            let text =
-                format!("device {name} of {side}, whoever used it: read {read_bytes}, wrote {written_bytes}");
-            out.say(2, Tone::Faint, text);
-        }
-    }
-}
-
 fn how(report: &CopyReport) -> String {
-    let verified = match report.verification {
-        None => "not verified".to_owned(),
-        Some(ReadBack { direct, advised: 0 }) => format!("verified: {direct} files read back with O_DIRECT"),
-        Some(ReadBack { direct, advised }) => format!(
-            "verified: {direct} files read back with O_DIRECT, {advised} after asking the kernel to drop them from its cache"
-        ),
-    };
-    let (user, system) = (human::time(report.user_ns), human::time(report.system_ns));
+    let verified = report.verification.map_or("not verified".to_owned(), |ReadBack { direct, advised }| {
+        let dropped = format!(", {advised} after asking the kernel to drop them from its cache");
+        let dropped = if advised > 0 { dropped.as_str() } else { "" };
+        format!("verified: {direct} files read back with O_DIRECT{dropped}")
+    });
+    let [user, system] = [report.user_ns, report.system_ns].map(human::time);
     format!("{} · processor {user} user, {system} system · {verified}", report.engine)
 }
 
 fn names(out: &mut impl Blocks, (title, tone): (&str, Tone), names: Vec<String>) {
-    if names.is_empty() {
-        return;
+    if !names.is_empty() {
+        out.say(0, tone, format!("{title}: {}", names.len()));
+        out.first(MOST_NAMES, (Tone::Normal, "  "), Tone::Normal, &names, ", see --json");
     }
-    out.say(0, tone, format!("{title}: {}", names.len()));
-    out.first(MOST_NAMES, (Tone::Normal, "  "), Tone::Normal, &names, ", see --json");
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use narrows_report::text::Style;
+    use narrows_report::document::Style;
     use unicode_width::UnicodeWidthStr;
 
     fn render(report: &CopyReport, style: &Style) -> String {

@@ -44,16 +44,13 @@ pub fn build(run: &Run, files: &Files, is_public: bool) -> FleetRunReport {
         points.push(one(run, files, record, &counted, before.filter(|_| record.is_proof)));
     }
     let name = |client: usize| name(&run.clients, client);
-    let lost = points.iter().flat_map(|point| &point.hosts).filter(|host| !host.state.counts()).count();
+    let lost = points.iter().flat_map(|point| &point.hosts).filter(|host| !host.state.counts());
+    let lost: Vec<&str> = lost.map(|host| host.host.as_str()).collect();
     let missing = run.clients.len().saturating_sub(points.first().map_or(0, |point| point.hosts.len()));
-    let reason = match (&run.interrupted, lost, missing) {
+    let reason = match (&run.interrupted, lost.len(), missing) {
         (Some(why), ..) => Some(why.to_owned()),
         (None, _, 1..) => Some(format!("{missing} of {} hosts did not take part", run.clients.len())),
-        (None, 1.., 0) => {
-            let names = points.iter().flat_map(|point| &point.hosts).filter(|host| !host.state.counts());
-            let names: Vec<&str> = names.map(|host| host.host.as_str()).collect();
-            Some(format!("without a result that counts: {}", super::folded(names)))
-        }
+        (None, 1.., 0) => Some(format!("without a result that counts: {}", super::folded(lost))),
         (None, 0, 0) => None,
     };
     FleetRunReport {
@@ -80,11 +77,10 @@ fn named(run: &Run, is_public: bool) -> Run {
         hosts.for_each(|host| host.host.clone_from(&host.directory));
         name_servers(&mut run);
         run.left.clear();
-        let reasons = run.points.iter_mut().flat_map(|point| &mut point.hosts);
         // A message of another program may have a name in it.
-        reasons.for_each(|host| {
-            host.reason = host.reason.take().map(|_| "see the report that is not for the public".to_owned())
-        });
+        let reasons =
+            run.points.iter_mut().flat_map(|point| &mut point.hosts).filter_map(|it| it.reason.as_mut());
+        reasons.for_each(|reason| "see the report that is not for the public".clone_into(reason));
     }
     run
 }
@@ -111,19 +107,21 @@ fn one(
     whole: Option<&PointView>,
 ) -> PointView {
     let activities = |hosts: &[Host], samples: &[Vec<Sample>]| -> Vec<Option<Activity>> {
-        let of = |(host, samples): (&Host, &Vec<Sample>)| {
-            Activity::within(samples, host.clock_ahead_ns, point.window?)
-        };
-        hosts.iter().zip(samples).map(of).collect()
+        let both = hosts.iter().zip(samples);
+        both.map(|(host, of)| Activity::within(of, host.clock_ahead_ns, point.window?)).collect()
     };
-    let (clients, servers) =
-        (activities(&run.clients, &files.clients), activities(&run.servers, &files.servers));
+    let clients = activities(&run.clients, &files.clients);
+    let servers = activities(&run.servers, &files.servers);
     let case = Case { run, record, point, clients: &clients, servers: &servers };
     let verdict = judge(&case);
     let apart = unlike(point).into_iter().map(|(host, _)| host.client).collect();
     let map = map(&case, &verdict.limit, &apart);
     let overlap_is_low = point.overlap.is_some_and(|overlap| overlap < ENOUGH);
     let side = |side: &Side| (side.ios > 0).then(|| side_view(side, record, overlap_is_low));
+    let hosts = point.hosts.iter().zip(&record.hosts).map(|(host, seen)| {
+        let known = seen.known_after_ns.filter(|_| !host.outcome.state.counts());
+        host_view(run, record, host, known)
+    });
     PointView {
         load: record.load.clone(),
         start_ns: record.start_ns,
@@ -137,15 +135,7 @@ fn one(
         verdict,
         map,
         proof: record.is_proof.then(|| proof(point, whole)),
-        hosts: point
-            .hosts
-            .iter()
-            .zip(&record.hosts)
-            .map(|(host, seen)| {
-                let known = seen.known_after_ns.filter(|_| !host.outcome.state.counts());
-                host_view(run, record, host, known)
-            })
-            .collect(),
+        hosts: hosts.collect(),
         outliers: outlier_views(run, point),
     }
 }

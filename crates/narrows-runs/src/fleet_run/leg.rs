@@ -4,8 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::folded;
 use narrows_base::units::{Bytes, BytesPerSec, Nanos};
-use narrows_report::document::{Blocks, Document};
-use narrows_report::text::Tone;
+use narrows_report::document::{Blocks, Document, Tone};
 use narrows_verdict::fleet::record::{Host, LegLost, Run};
 
 /// Why there is none where it was not asked for.
@@ -189,7 +188,7 @@ mod tests {
     fn text(view: &LegView) -> String {
         let mut out = Document::new("fleet run", "x", None);
         say(&mut out, &LegView::default(), view);
-        out.text(&narrows_report::text::Style::UNWRAPPED)
+        out.text(&narrows_report::document::Style::UNWRAPPED)
     }
 
     #[test]

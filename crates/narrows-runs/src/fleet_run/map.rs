@@ -1,18 +1,18 @@
 //! The map of a fleet: hosts that put load on, the network between, servers, drives. Columns stand for parts of the way; hosts that are
 //! alike are one lane.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::{FleetRunReport, PointView, describe, folded};
 use narrows_base::units::{BytesPerSec, human};
 use narrows_model::path::HopKind;
+use narrows_report::document::doubt;
 use narrows_report::figure::chart::known;
 use narrows_report::figure::path_map::layout::{self, Layout};
 use narrows_report::figure::path_map::tree::{Node, Tree};
 use narrows_report::figure::path_map::{Item, Mark, State, draw, list};
 use narrows_report::figure::{Data, Figure, Picture, Svg};
 use narrows_report::view::MeasuredView;
-use narrows_verdict::Confidence;
 use narrows_verdict::fleet::judge::{FleetMap, MapHop, Part, Side};
 
 /// What limits is drawn at least one part of so many as wide as a lane can be.
@@ -32,8 +32,7 @@ pub(super) fn fleet_map(report: &FleetRunReport) -> Option<Figure> {
     ]);
     let mut pictures = Vec::new();
     let mut said = Vec::new();
-    for point in &report.points {
-        let Some(map) = &point.map else { continue };
+    for (point, map) in report.points.iter().filter_map(|point| Some((point, point.map.as_ref()?))) {
         let load = describe(&point.load);
         let fleet = Fleet::new(point, map);
         put_rows(&mut data, &fleet.tree.items, map, &load);
@@ -53,27 +52,21 @@ pub(super) fn fleet_map(report: &FleetRunReport) -> Option<Figure> {
         [(_, only)] => only.clone(),
         several => several.iter().map(|(load, text)| format!("{load}: {text}")).collect::<Vec<_>>().join(" "),
     };
-    Some(Figure {
-        id: "fleet-map".to_owned(),
-        title: "Map of the fleet".to_owned(),
-        alternative: format!(
-            "{sentences} The map leads from the hosts that put load on to the drives; hosts that are alike are one lane. The width of a \
-             lane is the ceiling of all of its hosts together, dashed lanes have a ceiling that is not known, and the band within a lane \
-             is what they carried."
-        ),
-        pictures,
-        data,
-    })
+    let alternative = format!(
+        "{sentences} The map leads from the hosts that put load on to the drives; hosts that are alike are one lane. The width of a \
+         lane is the ceiling of all of its hosts together, dashed lanes have a ceiling that is not known, and the band within a lane \
+         is what they carried."
+    );
+    let title = "Map of the fleet".to_owned();
+    Some(Figure { id: "fleet-map".to_owned(), title, alternative, pictures, data })
 }
 
 /// What is drawn of one load.
 struct Fleet {
     tree: Tree,
     layout: Layout,
-    /// What leads where, by node.
+    /// What leads where, by node; nothing is drawn that flows where no host has a result.
     edges: Vec<(usize, usize)>,
-    /// Whether no host of a node has a result: nothing is drawn that flows there.
-    is_idle: Vec<bool>,
 }
 
 impl Fleet {
@@ -99,23 +92,25 @@ impl Fleet {
             let up = edges.iter().find(|(_, to)| *to == at).map_or(0, |(from, _)| *from);
             nodes[if is_shared(at) { 0 } else { up }].children.push(at);
         }
-        let mut parts: Vec<Part> = map.hops.iter().map(|hop| hop.part).collect();
-        parts.sort_unstable();
-        parts.dedup();
-        let mut columns = vec![0];
-        columns.extend(map.hops.iter().map(|hop| parts.binary_search(&hop.part).map_or(1, |at| at + 1)));
+        let parts: BTreeSet<Part> = map.hops.iter().map(|hop| hop.part).collect();
+        let column = |hop: &MapHop| parts.range(..=hop.part).count();
+        let columns: Vec<usize> = std::iter::once(0).chain(map.hops.iter().map(column)).collect();
         // The hop that limits, or what all got, is seen; of hosts one may have a card that is a thousandth of what the others have together.
         let narrowest = map.hops.iter().filter(|hop| hop.is_narrowest).filter_map(|hop| hop.ceiling);
         let seen = narrowest.map(BytesPerSec::get).chain(point.bytes_per_second.map(BytesPerSec::get));
         let seen = seen.fold(0.0, f64::max);
-        let known =
-            map.hops.iter().flat_map(|hop| [hop.ceiling, hop.measured]).flatten().map(BytesPerSec::get);
-        let most = known.fold(0.0, f64::max).min(if seen > 0.0 { seen * LEAST_PART } else { f64::INFINITY });
+        let known = map.hops.iter().flat_map(|hop| [hop.ceiling, hop.measured]).flatten();
+        let known = known.map(BytesPerSec::get).fold(0.0, f64::max);
+        let most = known.min(if seen > 0.0 { seen * LEAST_PART } else { f64::INFINITY });
         let tree = Tree { items, nodes, root: 0, most: Some(most) };
         let layout = layout::in_columns(&tree, &columns, 6.0);
-        let mut is_idle = vec![false];
-        is_idle.extend(map.hops.iter().map(|hop| hop.lost > 0 && hop.lost == hop.hosts.len()));
-        Self { tree, layout, edges, is_idle }
+        let is_idle = |at: usize| {
+            at.checked_sub(1)
+                .map(|at| &map.hops[at])
+                .is_some_and(|hop| hop.lost > 0 && hop.lost == hop.hosts.len())
+        };
+        edges.retain(|(from, to)| !is_idle(*from) && !is_idle(*to));
+        Self { tree, layout, edges }
     }
 
     /// Each hop gets a part of the edge of what it leads to, and of what leads to it, as large as its share of their widths.
@@ -124,10 +119,9 @@ impl Fleet {
         let mut left = vec![0.0; self.layout.places.len()];
         let mut entered = left.clone();
         let sum = |of: &dyn Fn(&(usize, usize)) -> Option<usize>| {
-            let used = self.edges.iter().filter(|(from, to)| !self.is_idle[*from] && !self.is_idle[*to]);
-            used.filter_map(of).map(thick).sum::<f64>().max(1.0)
+            self.edges.iter().filter_map(of).map(thick).sum::<f64>().max(1.0)
         };
-        for &(from, to) in self.edges.iter().filter(|(from, to)| !self.is_idle[*from] && !self.is_idle[*to]) {
+        for &(from, to) in &self.edges {
             let out = thick(from) * thick(to) / sum(&|edge| (edge.0 == from).then_some(edge.1));
             let into = thick(to) * thick(from) / sum(&|edge| (edge.1 == to).then_some(edge.0));
             let [start, end] = [(from, left[from]), (to, entered[to])]
@@ -174,11 +168,7 @@ fn item(hop: &MapHop, point: &PointView) -> Item {
             reason: None,
         }),
         mark: if hop.is_narrowest { Mark::Narrowest } else { Mark::None },
-        doubt: match point.verdict.limit.confidence {
-            Confidence::High => "",
-            Confidence::Medium => ", likely",
-            Confidence::Low => ", a guess",
-        },
+        doubt: doubt(point.verdict.limit.confidence, [", likely", ", a guess"]),
         ..Item::default()
     }
 }
@@ -187,15 +177,14 @@ fn item(hop: &MapHop, point: &PointView) -> Item {
 fn names(hop: &MapHop) -> (String, String) {
     let hosts = folded(hop.hosts.iter().map(String::as_str));
     let count = hop.hosts.len();
-    let of =
-        |one: &str, many: &str| if count == 1 { one.to_owned() } else { format!("{many} of {count} hosts") };
     let lost = match hop.lost {
         0 => String::new(),
         all if all == count => ", without a result".to_owned(),
         some => format!(", {some} without a result"),
     };
     match hop.part {
-        Part::ClientProcessors | Part::ServerProcessors => (of("Processors", "Processors"), hosts),
+        Part::ClientProcessors | Part::ServerProcessors if count == 1 => ("Processors".to_owned(), hosts),
+        Part::ClientProcessors | Part::ServerProcessors => (format!("Processors of {count} hosts"), hosts),
         Part::ClientNetwork if count == 1 => (hosts, format!("its network card{lost}")),
         Part::ClientNetwork => {
             // Only what was multiplied is equal.

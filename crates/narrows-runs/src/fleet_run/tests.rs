@@ -1,8 +1,7 @@
 use serde_json::{Value, json};
 
 use super::*;
-use narrows_report::document::{Audience, page};
-use narrows_report::text::Style;
+use narrows_report::document::{Audience, Style, page};
 
 fn render(report: &FleetRunReport, style: &Style) -> String {
     document(report, Audience::of(style)).text(style)

@@ -4,11 +4,12 @@ use super::map::fleet_map;
 use super::{FleetRunReport, HostView, PointView, SideView, folded, leg};
 use crate::chart;
 use narrows_base::units::{Bytes, BytesPerSec, Nanos, human};
-use narrows_report::document::{Audience, Block, Blocks, Cell, Column, Document, Place, Row, Table, Width};
-use narrows_report::text::Tone;
+use narrows_report::document::{
+    Audience, Block, Blocks, Cell, Column, Document, Place, Row, Table, Tone, Width, doubt,
+};
 use narrows_verdict::fleet::record::{Load, State};
-use narrows_verdict::fleet::series::{Along, Series};
-use narrows_verdict::{Confidence, word};
+use narrows_verdict::fleet::series::{Along, Earlier, Series};
+use narrows_verdict::word;
 
 /// So many hosts have a line each; of more only those that stand out.
 const MOST_ROWS: usize = 20;
@@ -40,10 +41,9 @@ pub fn document(report: &FleetRunReport, audience: Audience) -> Document {
         out.gap();
         out.lead((Tone::Bad, "! "), Tone::Normal, format!("Not complete: {reason}."));
     }
-    for left in &report.left {
-        let text = format!("{} may not be clean ({}): `{}`", left.host, left.reason, left.command);
-        out.lead((Tone::Warn, "! "), Tone::Normal, text);
-    }
+    let left = report.left.iter();
+    let left = left.map(|it| format!("{} may not be clean ({}): `{}`", it.host, it.reason, it.command));
+    out.leads((Tone::Warn, "! "), Tone::Normal, left);
     out.figures(Place::Map, fleet_map(report));
     out.figures(Place::Charts, chart::fleet_knees(report).into_iter().chain(chart::fleet_rates(report)));
     if audience == Audience::Public { out.scrubbed() } else { out }
@@ -73,48 +73,35 @@ fn point(out: &mut Document, point: &PointView) {
     out.gap();
     out.part(Place::Verdict, "");
     out.say(0, Tone::Strong, describe(&point.load));
-    if let Some(proof) = &point.proof {
-        out.say(2, Tone::Strong, format!("Proof: {proof}."));
-    }
+    out.says(2, Tone::Strong, point.proof.iter().map(|proof| format!("Proof: {proof}.")));
     out.say(2, Tone::Strong, &point.verdict.sentence);
-    let sure = match point.verdict.limit.confidence {
-        Confidence::High => "",
-        Confidence::Medium => " (likely)",
-        Confidence::Low => " (a guess)",
-    };
-    for why in &point.verdict.limit.evidence {
-        out.say(4, Tone::Faint, format!("{why}{sure}"));
-    }
-    for (name, side) in [("read", &point.read), ("write", &point.write)] {
-        if let Some(side) = side {
-            self::side(out, name, side);
-        }
-    }
+    let sure = doubt(point.verdict.limit.confidence, [" (likely)", " (a guess)"]);
+    out.says(4, Tone::Faint, point.verdict.limit.evidence.iter().map(|why| format!("{why}{sure}")));
+    let sides = [("read", &point.read), ("write", &point.write)].into_iter();
+    out.says(2, Tone::Normal, sides.filter_map(|(name, side)| Some(self::side(name, side.as_ref()?))));
     timing(out, point);
-    if let Some(differs) = &point.verdict.conservation.differs {
-        out.lead((Tone::Warn, "  ! "), Tone::Normal, differs);
-    }
-    for outlier in &point.outliers {
+    out.leads((Tone::Warn, "  ! "), Tone::Normal, &point.verdict.conservation.differs);
+    let outliers = point.outliers.iter().map(|outlier| {
         let way = if outlier.difference < 0.0 { "slower" } else { "faster" };
         let facts = match outlier.facts.is_empty() {
             true => "no fact that was read differs".to_owned(),
             false => outlier.facts.join("; "),
         };
         let part = human::percent(outlier.difference.abs());
-        let text = format!("{} is {part} {way} than the median: {facts}", outlier.host);
-        out.lead((Tone::Warn, "  ! "), Tone::Normal, text);
-    }
+        format!("{} is {part} {way} than the median: {facts}", outlier.host)
+    });
+    out.leads((Tone::Warn, "  ! "), Tone::Normal, outliers);
     hosts(out, point);
 }
 
-fn side(out: &mut Document, name: &str, side: &SideView) {
+fn side(name: &str, side: &SideView) -> String {
     let latency = &side.latency;
     let shown = |time: Option<Nanos>| time.map_or_else(|| "too few".to_owned(), human::time);
     let of = if latency.is_of_window { "of the common time" } else { "of all I/Os of all hosts" };
     let [p50, p99, p999, most] = [latency.p50, latency.p99, latency.p999, latency.greatest].map(shown);
     let latency = format!("latency p50 {p50}, p99 {p99}, p99.9 {p999}, longest {most} ({of})");
     let (rate, iops) = (human::rate_with_binary(side.bytes_per_second), human::count(side.iops.get()));
-    out.say(2, Tone::Normal, format!("{name}: {rate}, {iops} IOPS · {latency}"));
+    format!("{name}: {rate}, {iops} IOPS · {latency}")
 }
 
 fn timing(out: &mut Document, point: &PointView) {
@@ -122,18 +109,15 @@ fn timing(out: &mut Document, point: &PointView) {
     else {
         return;
     };
-    let text = format!(
-        "starts within {spread}; {window} in common, at least {} of each host's time",
-        human::percent(overlap)
-    );
+    let part = human::percent(overlap);
     let (lead, tone) = if point.overlap_is_low { ("  ! ", Tone::Normal) } else { ("  ", Tone::Faint) };
+    let text = format!("starts within {spread}; {window} in common, at least {part} of each host's time");
     out.lead((Tone::Warn, lead), tone, text);
 }
 
 fn hosts(out: &mut Document, point: &PointView) {
-    let is_special = |host: &HostView| {
-        host.state != State::Ok || point.outliers.iter().any(|outlier| outlier.host == host.host)
-    };
+    let is_special =
+        |host: &HostView| host.state != State::Ok || point.outliers.iter().any(|it| it.host == host.host);
     let few = point.hosts.len() <= MOST_ROWS;
     let rows: Vec<&HostView> =
         point.hosts.iter().filter(|host| few || is_special(host)).take(MOST_ROWS).collect();
@@ -163,16 +147,14 @@ fn row(host: &HostView) -> Row {
         State::Late => Tone::Warn,
         _ => Tone::Bad,
     };
-    let begin = host.began_after_ns.map_or_else(
-        || "-".to_owned(),
-        |after| {
-            let sign = if after < 0 { "-" } else { "+" };
-            format!("{sign}{}", Nanos::new(after.unsigned_abs()))
-        },
-    );
-    let time = |time: Option<Nanos>| time.map_or_else(|| "-".to_owned(), human::time);
-    let rate = total(host).map_or_else(|| "-".to_owned(), human::rate);
-    let cells = [host.host.clone(), word(host.state), begin, rate, time(host.p50), time(host.p99)];
+    let begin = host.began_after_ns.map(|after| {
+        let sign = if after < 0 { "-" } else { "+" };
+        format!("{sign}{}", Nanos::new(after.unsigned_abs()))
+    });
+    let [rate, p50, p99] =
+        [total(host).map(human::rate), host.p50.map(human::time), host.p99.map(human::time)];
+    let [begin, rate, p50, p99] = [begin, rate, p50, p99].map(|it| it.unwrap_or_else(|| "-".to_owned()));
+    let cells = [host.host.clone(), word(host.state), begin, rate, p50, p99];
     let mut row = Row::of(cells.into_iter().map(|cell| Cell::toned(tone, cell)).collect());
     if let Some(reason) = &host.reason {
         let known = host.known_after_ns.map(|after| format!(", known {after} after the start"));
@@ -192,8 +174,8 @@ pub(crate) fn total(host: &HostView) -> Option<BytesPerSec> {
 /// What stands for the hosts that have no line.
 fn summary(out: &mut Document, point: &PointView) {
     let ok = point.hosts.iter().filter(|host| host.state == State::Ok);
-    let ok = ok.filter_map(|host| Some((total(host)?, host.host.as_str())));
-    let mut ok: Vec<(BytesPerSec, &str)> = ok.collect();
+    let mut ok: Vec<(BytesPerSec, &str)> =
+        ok.filter_map(|host| Some((total(host)?, host.host.as_str()))).collect();
     ok.sort_by(|a, b| a.0.get().total_cmp(&b.0.get()));
     let (Some(slowest), Some(middle), Some(fastest)) = (ok.first(), ok.get(ok.len() / 2), ok.last()) else {
         return;
@@ -220,28 +202,24 @@ pub(super) fn say_series(out: &mut impl Blocks, all: &[Series]) {
         out.gap();
         let lead = format!("{}: ", title(series));
         out.lead((Tone::Strong, &lead), Tone::Normal, format!("{}.", in_words(series)));
-        if let Some(earlier) = earlier(series) {
-            out.lead((Tone::Warn, "  ! "), Tone::Normal, earlier);
-        }
-        for run in &series.left_out {
+        out.leads((Tone::Warn, "  ! "), Tone::Normal, earlier(series));
+        let left_out = series.left_out.iter().map(|run| {
             let at = shown(series.along, run.at as f64);
-            let text = format!("left out: {at}, where other hosts count ({} of them)", run.hosts);
-            out.say(2, Tone::Faint, text);
-        }
+            format!("left out: {at}, where other hosts count ({} of them)", run.hosts)
+        });
+        out.says(2, Tone::Faint, left_out);
     }
 }
 
 /// What changes, and what is held: `Jobs of each host, 1 MiB reads in sequence, depth 8`.
 pub(crate) fn title(series: &Series) -> String {
     let of = &series.of;
-    let kind = format!("{} {}", mix_of(of), order_of(of));
-    let depth = format!("depth {}", of.depth);
+    let (kind, depth) = (format!("{} {}", mix_of(of), order_of(of)), format!("depth {}", of.depth));
+    let (size, jobs) = (human::block_size(of.block_size), human::counted(of.jobs, "job"));
     match series.along {
-        Along::Jobs => format!("Jobs of each host, {} {kind}, {depth}", human::block_size(of.block_size)),
-        Along::Depth => {
-            format!("Depth, {} {kind}, {}", human::block_size(of.block_size), human::counted(of.jobs, "job"))
-        }
-        Along::BlockSize => format!("Block size, {kind}, {} × {depth}", human::counted(of.jobs, "job")),
+        Along::Jobs => format!("Jobs of each host, {size} {kind}, {depth}"),
+        Along::Depth => format!("Depth, {size} {kind}, {jobs}"),
+        Along::BlockSize => format!("Block size, {kind}, {jobs} × {depth}"),
     }
 }
 
@@ -260,33 +238,31 @@ pub(crate) fn in_words(series: &Series) -> String {
     let hosts =
         if series.hosts == 1 { "1 host gives".to_owned() } else { format!("{} hosts give", series.hosts) };
     let Some(last) = series.points.last() else { return "no run counts".to_owned() };
+    let rate = last.bytes_per_second;
     let mut parts = vec![match &series.shape.plateau {
-        Some(plateau) if plateau.from == plateau.to => {
-            format!("{hosts} the most, {}, with {}", plateau.bytes_per_second, at(plateau.from))
+        Some(it) if it.from == it.to => {
+            format!("{hosts} the most, {}, with {}", it.bytes_per_second, at(it.from))
         }
-        Some(plateau) => {
-            format!("{hosts} {} from {} to {}", plateau.bytes_per_second, at(plateau.from), at(plateau.to))
-        }
-        None => {
-            format!("{hosts} {} with {}, and the rate still rises there", last.bytes_per_second, at(last.x))
-        }
+        Some(it) => format!("{hosts} {} from {} to {}", it.bytes_per_second, at(it.from), at(it.to)),
+        None => format!("{hosts} {rate} with {}, and the rate still rises there", at(last.x)),
     }];
-    for drop in &series.shape.drops {
-        parts.push(format!("from {} on it is {} less", at(drop.from), human::percent(drop.fraction)));
-    }
-    for odd in &series.shape.anomalies {
+    let drops = series.shape.drops.iter();
+    parts.extend(
+        drops.map(|it| format!("from {} on it is {} less", at(it.from), human::percent(it.fraction))),
+    );
+    parts.extend(series.shape.anomalies.iter().map(|odd| {
         let (rate, expected) = (odd.bytes_per_second, odd.expected);
-        parts.push(format!("{} does not fit: {rate} where its neighbours let expect {expected}", at(odd.x)));
-    }
+        format!("{} does not fit: {rate} where its neighbours let expect {expected}", at(odd.x))
+    }));
     parts.join("; ")
 }
 
 /// Hosts that stop to gain earlier than all together.
 fn earlier(series: &Series) -> Option<String> {
+    let at = |one: &Earlier| shown(series.along, one.knee);
     let each = series.earlier.iter().take(MOST_NAMED);
-    let each: Vec<String> = each
-        .map(|one| format!("{} with {} ({})", one.host, shown(series.along, one.knee), one.bytes_per_second))
-        .collect();
+    let each = each.map(|one| format!("{} with {} ({})", one.host, at(one), one.bytes_per_second));
+    let each: Vec<String> = each.collect();
     let rest: Vec<&str> = series.earlier.iter().skip(MOST_NAMED).map(|one| one.host.as_str()).collect();
     let more = if rest.is_empty() { String::new() } else { format!("; also {}", folded(rest)) };
     (!each.is_empty()).then(|| format!("stops to gain earlier than all together: {}{more}", each.join(", ")))

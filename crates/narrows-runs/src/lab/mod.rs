@@ -25,19 +25,12 @@ use narrows_base::lists::distinct;
 use narrows_base::units::Bytes;
 use narrows_load::guard::Budget;
 use narrows_load::stats;
-use narrows_report::figure::Figure;
 use narrows_report::view::{Tool, tool, why_null};
 use narrows_session::lab::aim::{Aim, Ranking, counts, rank};
 use narrows_session::lab::{Basis, Measured, Outcome, Pairs, Predicted, is_bare, pairs};
 
 /// The name and version of the schema, in [`LabReport::schema`].
 pub const SCHEMA: &str = "narrows/lab/1";
-
-/// Each ranking as a picture.
-pub fn rankings(report: &LabReport) -> Vec<Figure> {
-    let rankings = report.rankings.iter().enumerate();
-    rankings.filter_map(|(number, ranking)| text::ranking_figure(report, ranking, number)).collect()
-}
 
 /// What is known of a device beside its rates.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -166,10 +159,9 @@ pub fn build(basis: &Basis, outcomes: &[Outcome], aims: &[Aim], devices: &[Devic
         }
     };
     let usual = [Aim::Sequential(None), Aim::Writes(None), Aim::Iops, Aim::Copy];
-    let rankings: Vec<Vec<Aim>> = if aims.is_empty() {
-        usual.into_iter().filter(measured).map(|aim| vec![aim]).collect()
-    } else {
-        vec![aims.to_vec()]
+    let rankings: Vec<Vec<Aim>> = match aims {
+        [] => usual.into_iter().filter(measured).map(|aim| vec![aim]).collect(),
+        aims => vec![aims.to_vec()],
     };
     let count = basis.devices.len();
     let scratch = devices.iter().any(|facts| facts.scratch);

@@ -3,11 +3,10 @@
 use super::{LabCell, LabDevice, LabReport};
 use narrows_base::lists::{distinct, known_of, some_of};
 use narrows_base::units::{BytesPerSec, human};
-use narrows_report::document::{Audience, Block, Blocks, Cell, Column, Document, Place, Table, Width};
+use narrows_report::document::{Audience, Block, Blocks, Cell, Column, Document, Place, Table, Tone, Width};
 use narrows_report::figure::Figure;
 use narrows_report::figure::chart::{Bar, BarChart, Named, Row, Signs, signed};
-use narrows_report::text::Tone;
-use narrows_session::lab::aim::{AimPlace as Placed, RankedBy, Ranking, Score};
+use narrows_session::lab::aim::{AimPlace as Placed, RankedBy, Ranking};
 use narrows_session::lab::{CellCopy, Copied, Measured, ReadFrom};
 
 /// Columns of the numbers: measured, its interval, predicted, error.
@@ -34,9 +33,7 @@ pub fn document(report: &LabReport, audience: Audience) -> Document {
     out.part(Place::Verdict, "");
     out.gap();
     out.say(0, Tone::Normal, accuracy(report));
-    for ranking in &report.rankings {
-        out.say(0, Tone::Strong, &ranking.sentence);
-    }
+    out.says(0, Tone::Strong, report.rankings.iter().map(|ranking| &ranking.sentence));
     if report.rankings.is_empty() {
         out.say(0, Tone::Warn, "Nothing was measured that could be ranked.");
     }
@@ -50,7 +47,7 @@ fn about(device: &LabDevice) -> String {
 }
 
 /// How good predictions were, in a sentence.
-pub(super) fn accuracy(report: &LabReport) -> String {
+fn accuracy(report: &LabReport) -> String {
     let found = &report.accuracy;
     let order = match found.pairs {
         0 => String::new(),
@@ -70,7 +67,7 @@ pub(super) fn accuracy(report: &LabReport) -> String {
 }
 
 /// How far the predicted order is the measured one, in a sentence; nothing where no pair tells.
-pub(super) fn agreement(ranking: &Ranking) -> Option<String> {
+fn agreement(ranking: &Ranking) -> Option<String> {
     let found = ranking.agreement;
     let equal = match found.equal {
         0 => String::new(),
@@ -85,7 +82,7 @@ pub(super) fn agreement(ranking: &Ranking) -> Option<String> {
 }
 
 /// What a value of a ranking is.
-pub(super) fn value(unit: RankedBy, value: f64) -> String {
+fn value(unit: RankedBy, value: f64) -> String {
     match unit {
         RankedBy::BytesPerSecond => human::rate(BytesPerSec::new(value)),
         RankedBy::Capacity => human::percent(value),
@@ -94,7 +91,7 @@ pub(super) fn value(unit: RankedBy, value: f64) -> String {
 }
 
 /// Half of an interval over its middle.
-pub(super) fn half(middle: f64, [low, high]: [f64; 2]) -> Option<String> {
+fn half(middle: f64, [low, high]: [f64; 2]) -> Option<String> {
     (middle > 0.0 && high > low).then(|| format!("±{}", human::percent((high - low) / 2.0 / middle)))
 }
 
@@ -106,13 +103,13 @@ const MARKS: [(char, &str); 3] = [
 ];
 
 /// The marks of a cell.
-pub(super) fn marks(cell: &LabCell, trusted: bool) -> String {
+fn marks(cell: &LabCell, trusted: bool) -> String {
     let all = [cell.outcome.resyncing, cell.on_loop_files, !trusted];
     MARKS.iter().zip(all).filter(|(_, is)| *is).map(|((mark, _), _)| *mark).collect()
 }
 
 /// What each mark that occurs means.
-pub(super) fn meanings(report: &LabReport) -> Vec<(char, &'static str)> {
+fn meanings(report: &LabReport) -> Vec<(char, &'static str)> {
     let is_trusted = |cell: &LabCell| {
         cell.outcome.measured.iter().all(|measured| measured.trusted)
             && cell.outcome.copied().is_none_or(|copied| copied.trusted)
@@ -132,36 +129,28 @@ fn columns(mut columns: Vec<Column>) -> Vec<Column> {
     columns
 }
 
-/// What is measured and predicted of something.
-struct Numbers {
+/// What is measured, with its interval, and predicted of something, how far off that is, and its marks.
+fn numbers(
     tone: Tone,
-    measured: Option<String>,
-    interval: Option<String>,
-    predicted: Option<String>,
+    [measured, interval, predicted]: [Option<String>; 3],
     error: Option<f64>,
     marks: String,
-}
-
-impl Numbers {
-    fn cells(self) -> [Cell; 5] {
-        let missing = || "–".to_owned();
-        let off = self.error.map_or_else(Cell::default, |off| {
-            Cell::toned(if off.abs() <= 0.15 { Tone::Good } else { Tone::Warn }, signed(off))
-        });
-        [
-            Cell::toned(self.tone, self.measured.unwrap_or_else(missing)),
-            Cell::toned(Tone::Faint, self.interval.unwrap_or_default()),
-            Cell::text(self.predicted.unwrap_or_else(missing)),
-            off,
-            Cell::toned(Tone::Warn, self.marks),
-        ]
-    }
+) -> [Cell; 5] {
+    let missing = || "–".to_owned();
+    let off = |off: f64| Cell::toned(if off.abs() <= 0.15 { Tone::Good } else { Tone::Warn }, signed(off));
+    [
+        Cell::toned(tone, measured.unwrap_or_else(missing)),
+        Cell::toned(Tone::Faint, interval.unwrap_or_default()),
+        Cell::text(predicted.unwrap_or_else(missing)),
+        error.map_or_else(Cell::default, off),
+        Cell::toned(Tone::Warn, marks),
+    ]
 }
 
 fn put_ranking(out: &mut Document, report: &LabReport, ranking: &Ranking, number: usize) {
     let title = format!("Ranked for {}", ranking.aims.join(", then "));
     out.section(Place::Charts, &title);
-    if let Some(figure) = ranking_figure(report, ranking, number) {
+    if let Some(figure) = ranking_figure(report, ranking, number, &title) {
         out.add(Block::Figure(Box::new(figure)));
     }
     let names = vec![
@@ -174,82 +163,61 @@ fn put_ranking(out: &mut Document, report: &LabReport, ranking: &Ranking, number
         let is_best = ranking.best == Some(place.outcome);
         let tone = if is_best { Tone::Strong } else { Tone::Normal };
         let arrow = if is_best { "→" } else { " " };
-        let mut row =
-            vec![Cell::toned(tone, format!("{arrow} {:>2}", place.rank)), Cell::toned(tone, &place.cell)];
-        row.extend(place_numbers(report, ranking, place, tone).cells());
-        table.row(row);
+        let rank = Cell::toned(tone, format!("{arrow} {:>2}", place.rank));
+        let found = place.score.map(|score| score.value);
+        let both = place.predicted.zip(found).filter(|(_, found)| *found > 0.0);
+        let interval = place.score.and_then(|score| half(score.value, [score.low, score.high]));
+        let [measured, predicted] = [found, place.predicted].map(|it| it.map(|it| value(ranking.unit, it)));
+        let error = both.map(|(said, found)| said / found - 1.0);
+        let numbers = numbers(tone, [measured, interval, predicted], error, marks_of(report, place));
+        table.row([rank, Cell::toned(tone, &place.cell)].into_iter().chain(numbers).collect());
     }
     out.table(table);
-    if let Some(text) = agreement(ranking) {
-        out.say(0, Tone::Faint, text);
-    }
+    out.says(0, Tone::Faint, agreement(ranking));
     for unfit in &ranking.unfit {
         out.lead((Tone::Faint, &format!("  –   {}  ", unfit.cell)), Tone::Faint, &unfit.reason);
     }
 }
 
-fn place_numbers(report: &LabReport, ranking: &Ranking, place: &Placed, tone: Tone) -> Numbers {
-    let found = place.score.map(|score| score.value);
-    let both = place.predicted.zip(found);
-    Numbers {
-        tone,
-        measured: found.map(|found| value(ranking.unit, found)),
-        interval: place.score.and_then(|score| half(score.value, [score.low, score.high])),
-        predicted: place.predicted.map(|said| value(ranking.unit, said)),
-        error: both.filter(|(_, value)| *value > 0.0).map(|(said, value)| said / value - 1.0),
-        marks: marks_of(report, place),
-    }
-}
-
-/// The names of all tests in the order in which they ran.
-pub(super) fn tests(report: &LabReport) -> Vec<&str> {
-    distinct(report.cells.iter().flat_map(LabCell::tests))
-}
-
-/// The cells with a test, the fastest first.
-fn by_rate<'r>(report: &'r LabReport, name: &str) -> Vec<&'r LabCell> {
-    let mut found: Vec<&LabCell> = report.cells.iter().filter(|cell| cell.tests().contains(&name)).collect();
-    let rate =
-        |cell: &LabCell| cell.measured(name).map_or(-1.0, |one| one.measurement.bytes_per_second.get());
-    found.sort_by(|a, b| rate(b).total_cmp(&rate(a)));
-    found
-}
-
+/// Each test in the order in which they ran, with its cells, the fastest first.
 fn put_tests(out: &mut Document, report: &LabReport) {
-    for (number, name) in tests(report).into_iter().enumerate() {
+    let tests = distinct(report.cells.iter().flat_map(LabCell::tests));
+    for (number, name) in tests.into_iter().enumerate() {
         if number > 0 {
             out.gap();
         }
         out.heading(name);
+        let of_test = report.cells.iter().filter(|cell| cell.tests().contains(&name));
+        let mut by_rate: Vec<&LabCell> = of_test.collect();
+        let rate =
+            |cell: &LabCell| cell.measured(name).map_or(-1.0, |one| one.measurement.bytes_per_second.get());
+        by_rate.sort_by(|a, b| rate(b).total_cmp(&rate(a)));
         let mut all = columns(vec![Column::name("layout", Width::Fixed(NAME + 4))]);
         all.push(Column::left("bound by prediction", Width::Rest(ROOM)).gap(1).yields(1));
         let mut table = Table::new(name, 2, all);
-        for cell in by_rate(report, name) {
+        for cell in by_rate {
             let measured = cell.measured(name);
             let run = measured.map(|one| &one.measurement);
             let said = cell.predicted(name).filter(|said| said.bytes_per_second.is_some());
-            let numbers = Numbers {
-                tone: Tone::Normal,
-                measured: run.map(|rate| human::rate(rate.bytes_per_second)),
-                interval: run
-                    .and_then(|rate| half(rate.bytes_per_second.get(), rate.ci95?.map(BytesPerSec::get))),
-                predicted: said.and_then(|said| said.bytes_per_second).map(human::rate),
-                error: cell.error(name),
-                marks: marks(cell, measured.is_none_or(|one| one.trusted)),
-            };
-            let mut row = vec![Cell::text(&cell.name)];
-            row.extend(numbers.cells());
-            row.extend(said.map(|said| Cell::toned(Tone::Faint, &said.bound)));
-            table.row(row);
+            let interval = run.and_then(|it| half(it.bytes_per_second.get(), it.ci95?.map(BytesPerSec::get)));
+            let rates = [run.map(|it| it.bytes_per_second), said.and_then(|said| said.bytes_per_second)];
+            let [rate, foreseen] = rates.map(|rate| rate.map(human::rate));
+            let marks = marks(cell, measured.is_none_or(|one| one.trusted));
+            let numbers = numbers(Tone::Normal, [rate, interval, foreseen], cell.error(name), marks);
+            let bound = said.map(|said| Cell::toned(Tone::Faint, &said.bound));
+            table.row([Cell::text(&cell.name)].into_iter().chain(numbers).chain(bound).collect());
         }
         out.add(Block::Table(table));
     }
 }
 
 fn put_copies(out: &mut Document, report: &LabReport) {
-    let all = copies_by_rate(report);
+    let mut all: Vec<(&LabCell, &Copied)> =
+        report.cells.iter().filter_map(|cell| Some((cell, cell.outcome.copied()?))).collect();
+    all.sort_by(|a, b| b.1.bytes_per_second.get().total_cmp(&a.1.bytes_per_second.get()));
     let Some((_, first)) = all.first() else { return };
-    let title = copy_title(first);
+    // `Copy of /srv/photos, 1234 files, 5.68 GB`.
+    let title = format!("Copy of {}, {} files, {}", first.source, human::grouped(first.files), first.bytes);
     out.section(Place::Data, &title);
     let columns = vec![
         Column::name("layout", Width::Fixed(NAME + 4)),
@@ -260,20 +228,36 @@ fn put_copies(out: &mut Document, report: &LabReport) {
     ];
     let mut table = Table::new(title, 2, columns);
     for (cell, copied) in &all {
+        // What took most of the time: `destination 61 %`.
+        let limit = copied.limit.as_deref().zip(copied.limit_share);
+        let limit = limit.map(|(side, share)| format!("{side} {}", human::percent(share)));
         table.row(vec![
             Cell::text(&cell.name),
             Cell::text(human::rate(copied.bytes_per_second)),
             Cell::text(human::time(copied.elapsed_ns)),
             Cell::toned(Tone::Warn, marks(cell, copied.trusted)),
-            Cell::toned(Tone::Faint, copy_limit(copied).unwrap_or_default()),
+            Cell::toned(Tone::Faint, limit.unwrap_or_default()),
         ]);
     }
     out.add(Block::Table(table));
-    for (cell, how) in copy_details(report) {
-        let lead = cell.map_or_else(|| "  ".to_owned(), |cell| format!("  {cell}  "));
-        out.lead((Tone::Normal, &lead), Tone::Faint, how);
+    // Once where it is the same for all, else by cell.
+    match all.iter().all(|(_, other)| how(other) == how(first)) {
+        true => out.say(2, Tone::Faint, how(first)),
+        false => all.iter().for_each(|(cell, copied)| {
+            out.lead((Tone::Normal, &format!("  {}  ", cell.name)), Tone::Faint, how(copied));
+        }),
     }
-    out.say(2, Tone::Faint, copy_meaning(first));
+    let meaning = match first.read_from {
+        ReadFrom::Memory => {
+            "Rates and times include syncing and reading back. The source was read through before each copy, so that its own \
+             drive limits none."
+        }
+        ReadFrom::Drive => {
+            "Rates and times include syncing and reading back. The source does not fit into memory and came from its own \
+             drive each time, which may limit all copies alike."
+        }
+    };
+    out.say(2, Tone::Faint, meaning);
 }
 
 fn put_failed(out: &mut Document, report: &LabReport) {
@@ -289,18 +273,17 @@ fn put_failed(out: &mut Document, report: &LabReport) {
 }
 
 fn put_marks(out: &mut Document, report: &LabReport) {
-    let meanings = meanings(report);
-    if !meanings.is_empty() {
-        out.gap();
-        out.part(Place::Data, "Marks");
-    }
-    for (mark, means) in meanings {
+    for (number, (mark, means)) in meanings(report).into_iter().enumerate() {
+        if number == 0 {
+            out.gap();
+            out.part(Place::Data, "Marks");
+        }
         out.lead((Tone::Warn, &format!("{mark}  ")), Tone::Normal, means);
     }
 }
 
 /// What the lab cost a device.
-pub(super) fn cost(device: &LabDevice) -> String {
+fn cost(device: &LabDevice) -> String {
     let share = match device.share_of_rated_life {
         // Two decimals would make nothing of it.
         Some(share) if share > 0.0 && share < 1e-4 => ", less than 0.01 % of its rated life".to_owned(),
@@ -390,52 +373,8 @@ fn how(copied: &Copied) -> String {
     known_of(parts, "; ")
 }
 
-/// The cells with a copy, the fastest first.
-fn copies_by_rate(report: &LabReport) -> Vec<(&LabCell, &Copied)> {
-    let mut found: Vec<(&LabCell, &Copied)> =
-        report.cells.iter().filter_map(|cell| Some((cell, cell.outcome.copied()?))).collect();
-    found.sort_by(|a, b| b.1.bytes_per_second.get().total_cmp(&a.1.bytes_per_second.get()));
-    found
-}
-
-/// What was copied: `Copy of /srv/photos, 1234 files, 5.68 GB`.
-fn copy_title(copied: &Copied) -> String {
-    let files = human::grouped(copied.files);
-    format!("Copy of {}, {files} files, {}", copied.source, copied.bytes)
-}
-
-/// What all rates of copies are.
-fn copy_meaning(copied: &Copied) -> &'static str {
-    match copied.read_from {
-        ReadFrom::Memory => {
-            "Rates and times include syncing and reading back. The source was read through before each copy, so that its own \
-             drive limits none."
-        }
-        ReadFrom::Drive => {
-            "Rates and times include syncing and reading back. The source does not fit into memory and came from its own \
-             drive each time, which may limit all copies alike."
-        }
-    }
-}
-
-/// What took most of the time: `destination 61 %`.
-fn copy_limit(copied: &Copied) -> Option<String> {
-    Some(format!("{} {}", copied.limit.as_deref()?, human::percent(copied.limit_share?)))
-}
-
-/// What was verified and where the source came from: once where that is the same for all, else by cell.
-fn copy_details(report: &LabReport) -> Vec<(Option<&str>, String)> {
-    let all: Vec<(&str, String)> =
-        copies_by_rate(report).into_iter().map(|(cell, copied)| (cell.name.as_str(), how(copied))).collect();
-    match all.split_first() {
-        Some(((_, first), rest)) if rest.iter().all(|(_, how)| how == first) => vec![(None, first.clone())],
-        _ => all.into_iter().map(|(cell, how)| (Some(cell), how)).collect(),
-    }
-}
-
 /// The places of a ranking as a figure; `None` where nothing was measured.
-pub(super) fn ranking_figure(report: &LabReport, ranking: &Ranking, number: usize) -> Option<Figure> {
-    let title = format!("Ranked for {}", ranking.aims.join(", then "));
+fn ranking_figure(report: &LabReport, ranking: &Ranking, number: usize, title: &str) -> Option<Figure> {
     let places = || ranking.places.iter().filter_map(|place| Some((place, place.score?)));
     if !places().any(|(_, score)| score.value > 0.0) {
         return None;
@@ -451,7 +390,20 @@ pub(super) fn ranking_figure(report: &LabReport, ranking: &Ranking, number: usiz
             shown(found.high),
             place.predicted.map_or_else(|| "–".to_owned(), shown),
         ];
-        chart.put(row(report, ranking, place, found), values);
+        let is_best = ranking.best == Some(place.outcome);
+        let bar = Bar {
+            class: if is_best { "good" } else { "plain" },
+            value: found.value,
+            interval: (found.high > found.low).then_some([found.low, found.high]),
+            // What was predicted, where it is a rate.
+            ceiling: place.predicted.filter(|_| ranking.unit == RankedBy::BytesPerSecond),
+            shown: shown(found.value),
+            data: vec![("value", found.value.to_string())],
+            ..Bar::default()
+        };
+        let name = format!("{}. {} {}", place.rank, place.cell, marks_of(report, place));
+        let (name, class) = (name.trim_end().to_owned(), if is_best { "narrowest" } else { "" });
+        chart.put(Row { name, class, bars: vec![bar], ..Row::default() }, values);
     }
     let is_shown = |mark: char| places().any(|(place, _)| marks_of(report, place).contains(mark));
     let marked = meanings(report).into_iter().filter(|(mark, _)| is_shown(*mark));
@@ -461,27 +413,7 @@ pub(super) fn ranking_figure(report: &LabReport, ranking: &Ranking, number: usiz
         "{} Bars are means, whiskers their 95 % intervals, lines across them what was predicted before anything was built.",
         ranking.sentence
     );
-    let named =
-        Named { id: format!("ranking-{}", number + 1), title: &format!("{title}: bars"), label: &title };
+    let bars = format!("{title}: bars");
+    let named = Named { id: format!("ranking-{}", number + 1), title: &bars, label: title };
     chart.figure(named, alternative, &|it| value(ranking.unit, it))
-}
-
-fn row(report: &LabReport, ranking: &Ranking, place: &Placed, found: Score) -> Row {
-    let is_best = ranking.best == Some(place.outcome);
-    let marks = marks_of(report, place);
-    Row {
-        name: format!("{}. {} {marks}", place.rank, place.cell).trim_end().to_owned(),
-        class: if is_best { "narrowest" } else { "" },
-        bars: vec![Bar {
-            class: if is_best { "good" } else { "plain" },
-            value: found.value,
-            interval: (found.high > found.low).then_some([found.low, found.high]),
-            // What was predicted, where it is a rate.
-            ceiling: place.predicted.filter(|_| ranking.unit == RankedBy::BytesPerSecond),
-            shown: value(ranking.unit, found.value),
-            data: vec![("value", found.value.to_string())],
-            ..Bar::default()
-        }],
-        ..Row::default()
-    }
 }

@@ -8,16 +8,17 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::chart;
-use crate::measure::writes;
+use crate::measure::put_writes;
 use narrows_base::units::{BytesPerSec, Nanos, human};
 use narrows_load::measurement::Measurement;
 use narrows_load::preset::LoadSpec;
 use narrows_machine::activity::ThreadActivity;
 use narrows_model::ceiling::{Basis, Direction};
 use narrows_model::path::HopKind;
-use narrows_report::document::table::Width;
-use narrows_report::document::{Audience, Block, Blocks, Cell, Column, Document, Place, Table, half};
-use narrows_report::text::Tone;
+use narrows_report::document::{
+    Audience, Block, Blocks, Cell, Column, Document, Place, Table, Tone, Width, doubt, half,
+};
+use narrows_report::text::estimate;
 use narrows_report::view::{HopPair, MachineView, Tool, why_null};
 use narrows_session::writes::Account;
 use narrows_verdict::ladder::{Cause, LadderVerdict, Leg, Loss, NodeRun, Rung, Step};
@@ -200,7 +201,9 @@ fn rung_view(rung: &Rung, rungs: &[Rung], step: &Step) -> RungView {
     let hop = rung.subject.path.hop(&rung.hop);
     let name = hop.map_or_else(|| rung.hop.to_string(), |hop| hop.name.clone());
     let count = rung.members.len();
+    let members = rung.members.iter().filter_map(|index| rungs.get(*index));
     let run = rung.subject.runs.first();
+    let activity = run.map(|run| &run.activity);
     let unmeasured = rung.unmeasured.as_ref().map(|reason| format!("measurement: {reason}"));
     let why = [
         (unmeasured.is_some(), unmeasured.as_deref().unwrap_or_default()),
@@ -213,19 +216,12 @@ fn rung_view(rung: &Rung, rungs: &[Rung], step: &Step) -> RungView {
         kind: hop.map_or(HopKind::Application, narrows_model::path::Hop::kind),
         name: if rung.at_once { format!("{count} at once, below {name}") } else { name },
         at_once: rung.at_once,
-        members: rung
-            .members
-            .iter()
-            .filter_map(|index| rungs.get(*index))
-            .map(|member| member.hop.to_string())
-            .collect(),
+        members: members.map(|member| member.hop.to_string()).collect(),
         measurement: run.map(|run| run.measurement.clone()),
         step: step.clone(),
         ceiling: ceiling(rung, step),
-        threads: run
-            .map(|run| run.activity.threads.iter().take(THREADS).cloned().collect())
-            .unwrap_or_default(),
-        cpus: run.map(|run| run.activity.cpus.clone()).unwrap_or_default(),
+        threads: activity.iter().flat_map(|it| it.threads.iter().take(THREADS)).cloned().collect(),
+        cpus: activity.map(|it| it.cpus.clone()).unwrap_or_default(),
         reason: why_null(why),
     }
 }
@@ -258,12 +254,10 @@ pub fn document(report: &LadderReport, audience: Audience) -> Document {
     let about = format!("{}, from the media up, {} each", report.target, report.duration_ns);
     out.lead((Tone::Strong, "layers of "), Tone::Normal, about);
     out.verbose(|out| legs(out, &report.legs));
-    for left in &report.left_out {
-        let text = format!("{}: {}", left.hop, left.reason);
-        out.lead((Tone::Warn, "not measured: "), Tone::Normal, text);
-    }
+    let left_out = report.left_out.iter().map(|left| format!("{}: {}", left.hop, left.reason));
+    out.leads((Tone::Warn, "not measured: "), Tone::Normal, left_out);
     if let Some(written) = &report.writes {
-        writes::put(&mut out, written, false);
+        put_writes(&mut out, written, false);
     }
     for ladder in &report.ladders {
         out.gap();
@@ -292,9 +286,8 @@ fn one(out: &mut Document, ladder: &LadderView) {
     for (number, finding) in told.enumerate() {
         let tone = if finding.severity == Severity::Fault { Tone::Bad } else { Tone::Warn };
         out.lead((tone, &format!("{}: ", finding.code.as_str())), Tone::Normal, &finding.summary);
-        for advice in finding.advice.iter().filter(|_| number < TOLD) {
-            out.lead((Tone::Faint, "  try: "), Tone::Normal, &advice.action);
-        }
+        let advice = finding.advice.iter().filter(|_| number < TOLD).map(|advice| &advice.action);
+        out.leads((Tone::Faint, "  try: "), Tone::Normal, advice);
     }
 }
 
@@ -309,17 +302,14 @@ fn waterfall(out: &mut Document, ladder: &LadderView) {
     columns.push(Column::bar(BAR.0, BAR.1));
     let mut table = Table::new("Layers from the media up", 0, columns);
     for rung in &ladder.rungs {
-        let is_limit = ladder.is_limiting(rung) && !rung.at_once;
-        let tone = match (is_limit, rung.step.loss.is_some()) {
-            (true, _) => Tone::Bad,
-            (false, true) => Tone::Warn,
-            _ => Tone::Normal,
+        let (mark, tone) = match rung.step.loss {
+            _ if ladder.is_limiting(rung) && !rung.at_once => ("▶", Tone::Bad),
+            Some(_) => ("", Tone::Warn),
+            None => ("", Tone::Normal),
         };
-        let mut row =
-            vec![Cell::toned(Tone::Bad, if is_limit { "▶" } else { "" }), Cell::toned(tone, &rung.name)];
-        row.extend(cells(rung));
-        row.extend(rate(rung).map(|rate| Cell::bar(rate.fraction_of(most)).tone(tone)));
-        table.row(row);
+        let bar = rate(rung).map(|rate| Cell::bar(rate.fraction_of(most)).tone(tone));
+        let names = [Cell::toned(Tone::Bad, mark), Cell::toned(tone, &rung.name)].into_iter();
+        table.row(names.chain(cells(rung)).chain(bar).collect());
     }
     out.add(Block::Table(table));
 }
@@ -337,48 +327,37 @@ fn cells(rung: &RungView) -> [Cell; 4] {
         (Some(part), Some(lost)) => format!("−{} (−{lost})", human::percent(part)),
         _ => String::new(),
     };
-    let ceiling = rung.ceiling.as_ref().map_or_else(String::new, |ceiling| {
-        let mark = if ceiling.basis == Basis::Guess { "~" } else { "" };
-        format!("{mark}{}", ceiling.bytes_per_second)
-    });
-    let doubt = if rung.step.trusted == Some(true) { "" } else { "?" };
+    let ceiling = rung.ceiling.as_ref().map(|it| estimate(Some(it.basis), it.bytes_per_second));
+    let mark = if rung.step.trusted == Some(true) { "" } else { "?" };
     let tone = if rung.step.loss.is_some() { Tone::Warn } else { Tone::Faint };
     [
-        Cell::toned(Tone::Strong, format!("{}{doubt}", rate.bytes_per_second)),
+        Cell::toned(Tone::Strong, format!("{}{mark}", rate.bytes_per_second)),
         Cell::toned(Tone::Faint, half),
         Cell::toned(tone, lost),
-        Cell::toned(Tone::Faint, ceiling),
+        Cell::toned(Tone::Faint, ceiling.unwrap_or_default()),
     ]
 }
 
 /// What takes the rate of a layer, unless the sentence said it, and the evidence.
 fn why(out: &mut Document, rung: &RungView, loss: &Loss, is_said: bool) {
-    let sure = match loss.confidence {
-        Confidence::High => "",
-        Confidence::Medium => " (likely)",
-        Confidence::Low => " (a suspicion)",
-    };
+    let sure = doubt(loss.confidence, [" (likely)", " (a suspicion)"]);
     let summary = if is_said { String::new() } else { format!(": {}", loss.summary) };
     let text = format!("{}: {}{sure}{summary}", rung.id, word(loss.cause));
     out.lead((Tone::Warn, "LOSS   "), Tone::Normal, text);
-    out.verbose(|out| {
-        for evidence in &loss.evidence {
-            let text = format!("{}: {} ({})", evidence.fact, evidence.value, evidence.source);
-            out.lead((Tone::Faint, "       · "), Tone::Faint, text);
-        }
-    });
+    let evidence = loss.evidence.iter().map(|it| format!("{}: {} ({})", it.fact, it.value, it.source));
+    out.verbose(|out| out.leads((Tone::Faint, "       · "), Tone::Faint, evidence));
 }
 
 fn numa(out: &mut impl Blocks, ladder: &LadderView) {
-    for run in &ladder.numa {
+    let said = ladder.numa.iter().map(|run| {
         let place = match run.local {
             Some(true) => " (where the device is)",
             Some(false) => " (remote)",
             None => "",
         };
-        let text = format!("read from node {}{place}: {}", run.node, run.bytes_per_second);
-        out.say(2, Tone::Normal, text);
-    }
+        format!("read from node {}{place}: {}", run.node, run.bytes_per_second)
+    });
+    out.says(2, Tone::Normal, said);
 }
 
 /// What the legs give alone.
@@ -388,18 +367,17 @@ fn legs(out: &mut Vec<Block>, legs: &[Leg]) {
     }
     out.gap();
     out.say(0, Tone::Strong, "Legs alone");
-    for leg in legs {
+    let said = legs.iter().map(|leg| {
         let cores = match leg.cores {
             0 => String::new(),
-            1 => ", 1 core".to_owned(),
-            cores => format!(", {cores} cores"),
+            cores => format!(", {}", human::counted(cores, "core")),
         };
         let text = match (leg.bytes_per_second, &leg.reason) {
             (Some(rate), _) => format!("{rate}  ({})", leg.means),
             (None, Some(reason)) => format!("not measured: {reason}"),
             (None, None) => "not measured".to_owned(),
         };
-        let text = format!("{}{cores}: {text}", leg.name);
-        out.say(2, Tone::Normal, text);
-    }
+        format!("{}{cores}: {text}", leg.name)
+    });
+    out.says(2, Tone::Normal, said);
 }

@@ -11,7 +11,6 @@ use narrows_load::preset::{self, LoadSpec, Preset, Test, Work};
 use narrows_load::scan::Scan;
 use narrows_load::stats;
 use narrows_machine::Machine;
-use narrows_machine::activity::Activity;
 use narrows_model::ceiling::{self, Direction};
 use narrows_report::view::{self, ConditionView};
 use narrows_verdict::{Code, Finding, Severity, Subject, Verdict};
@@ -33,23 +32,19 @@ impl Context {
         let of = |direction| {
             let limit = *ceiling::rank(&subject.path, &subject.ceilings, direction).first()?;
             let hop = subject.path.hops.get(limit.hop)?;
-            limit.rate.get().is_finite().then(|| PathCeiling {
-                hop: hop.id.to_string(),
-                name: hop.name.clone(),
-                bytes_per_second: limit.rate,
-            })
+            let (name, rate) = (hop.name.clone(), limit.rate);
+            let ceiling = PathCeiling { hop: hop.id.to_string(), name, bytes_per_second: rate };
+            rate.get().is_finite().then_some(ceiling)
         };
         let (read, write) = (of(Direction::Read), of(Direction::Write));
-        let reason = (read.is_none() || write.is_none())
-            .then(|| "no hop of the path has a known ceiling in that direction".to_owned());
+        let why = "no hop of the path has a known ceiling in that direction";
+        let reason = (read.is_none() || write.is_none()).then(|| why.to_owned());
         Self { ceilings: PathCeilings { read, write, reason }, peer }
     }
 
     fn of_ceiling(&self, direction: Direction, rate: BytesPerSec) -> Option<f64> {
-        let ceiling = direction.pick(&self.ceilings.read, &self.ceilings.write).as_ref();
-        ceiling
-            .filter(|ceiling| ceiling.bytes_per_second.get() > 0.0)
-            .map(|c| rate.fraction_of(c.bytes_per_second))
+        let ceiling = direction.pick(&self.ceilings.read, &self.ceilings.write).as_ref()?.bytes_per_second;
+        (ceiling.get() > 0.0).then(|| rate.fraction_of(ceiling))
     }
 
     fn side(
@@ -64,8 +59,8 @@ impl Context {
             true => "ci95: an interval is computed for reads and writes together only (both)",
             false => TOO_SHORT,
         };
-        let why =
-            [(ci95.is_none(), no_interval), (of_ceiling.is_none(), "of_ceiling: the ceiling is not known")];
+        let no_ceiling = "of_ceiling: the ceiling is not known";
+        let why = [(ci95.is_none(), no_interval), (of_ceiling.is_none(), no_ceiling)];
         SideView {
             bytes_per_second: totals.bytes_per_second,
             ci95,
@@ -103,17 +98,16 @@ pub fn of_load(
     };
     let read = side(Direction::Read, &measurement.reads, measurement.workload.reads());
     let write = side(Direction::Write, &measurement.writes, measurement.workload.writes());
+    let no_ceiling = "of_ceiling: ceilings are of one direction";
     let both = mixed.then(|| SideView {
         bytes_per_second: measurement.bytes_per_second,
         ci95: measurement.ci95,
         iops: measurement.iops,
         latency_ns: measurement.latency.clone(),
         of_ceiling: None,
-        reason: view::why_null([
-            (measurement.ci95.is_none(), TOO_SHORT),
-            (true, "of_ceiling: ceilings are of one direction"),
-        ]),
+        reason: view::why_null([(measurement.ci95.is_none(), TOO_SHORT), (true, no_ceiling)]),
     });
+    let findings = verdict.findings.iter().filter(|finding| is_about_a_run(finding));
     let rate = |side: &Option<SideView>| side.as_ref().map(|side| side.bytes_per_second);
     let trusted = if begun.failed.is_some() { Some(false) } else { verdict.trusts(subject) };
     let series = &measurement.series;
@@ -132,7 +126,9 @@ pub fn of_load(
         both,
         elapsed_ns: measurement.elapsed_ns,
         trusted,
-        findings: verdict.findings.iter().filter(|finding| is_about_a_run(finding)).map(note).collect(),
+        findings: findings
+            .map(|it| Note { code: it.code, severity: it.severity, summary: it.summary.clone() })
+            .collect(),
         checks: Some(checks(load, measurement, subject)),
         series: series.clone(),
         steadiness,
@@ -155,13 +151,11 @@ pub fn of_scan(context: &Context, scan: Scan, begun: TestResult) -> TestResult {
         iops: Iops::new(if seconds > 0.0 { scan.rates.len() as f64 / seconds } else { 0.0 }),
         latency: scan.access_latency(),
     };
-    let mut read = context.side(Direction::Read, &totals, None, false);
-    read.reason = Some(
-        "ci95: positions differ, so their spread is no error; latency_ns is that of the accesses".to_owned(),
-    );
+    let why = "ci95: positions differ, so their spread is no error; latency_ns is that of the accesses";
+    let read = context.side(Direction::Read, &totals, None, false);
     TestResult {
         peer: context.peer(scan.mean_rate(), None),
-        read: Some(read),
+        read: Some(SideView { reason: Some(why.to_owned()), ..read }),
         elapsed_ns: scan.elapsed_ns,
         ended: scan.cut_short.clone().unwrap_or_else(|| "all samples were read".to_owned()),
         trusted: begun.failed.is_some().then_some(false),
@@ -176,12 +170,11 @@ pub fn of_scan(context: &Context, scan: Scan, begun: TestResult) -> TestResult {
 
 /// The result of a test that could not even begin.
 pub fn not_begun(test: &Test, why: String, begun: TestResult) -> TestResult {
-    let load = match &test.work {
-        Work::Load(load) => Some(load.clone()),
-        Work::Scan(_) => None,
-    };
     TestResult {
-        load,
+        load: match &test.work {
+            Work::Load(load) => Some(load.clone()),
+            Work::Scan(_) => None,
+        },
         ended: format!("could not begin: {why}"),
         trusted: begun.failed.is_some().then_some(false),
         cut_short: Some(why),
@@ -205,7 +198,12 @@ pub fn report(
         tool: view::tool(),
         machine: view::machine_view(machine),
         target,
-        preset: PresetView::of(preset),
+        preset: PresetView {
+            name: preset.name.to_owned(),
+            about: preset.about.to_owned(),
+            source: preset.source.to_owned(),
+            differs: preset.differs.to_owned(),
+        },
         settings,
         ceilings,
         swept: if is_swept { preset.loads().cloned().collect() } else { Vec::new() },
@@ -235,17 +233,18 @@ fn is_about_a_run(finding: &Finding) -> bool {
     of_run || finding.severity == Severity::Fault
 }
 
-fn note(finding: &Finding) -> Note {
-    Note { code: finding.code, severity: finding.severity, summary: finding.summary.clone() }
-}
-
 /// What the generator says of a run, with the links and drives around it. `subject` holds the runs of this load alone.
 pub fn checks(load: &LoadSpec, measurement: &Measurement, subject: &Subject) -> Checks {
     let ratio = |part: f64, whole: f64| (whole > 0.0).then(|| part / whole);
     let generator = measurement.generator.clone();
     let completed = measurement.bytes.as_f64() / load.block_size.as_f64().max(1.0);
     let run = subject.runs.first();
-    let device = run.and_then(|run| device_bytes(subject, &run.activity));
+    // Bytes that the outermost block device with counters moved, reads and writes together.
+    let device = run.and_then(|run| {
+        let mut hops = subject.path.hops.iter();
+        let disk = hops.find_map(|hop| run.activity.disks.get(hop.block_name()?))?;
+        Some((disk.read_bytes + disk.written_bytes).as_f64())
+    });
     let checks = Checks {
         in_flight_of_asked: ratio(generator.mean_in_flight, load.total_depth() as f64),
         recorded_of_completed: ratio(measurement.latency.count as f64, completed),
@@ -260,10 +259,4 @@ pub fn checks(load: &LoadSpec, measurement: &Measurement, subject: &Subject) -> 
         (checks.nop_ns_per_io.is_none(), "nop_ns_per_io: there is no io_uring here, or it was not measured"),
     ];
     Checks { reason: view::why_null(missing), ..checks }
-}
-
-/// Bytes that the outermost block device with counters moved, reads and writes together.
-fn device_bytes(subject: &Subject, activity: &Activity) -> Option<f64> {
-    let disk = subject.path.hops.iter().find_map(|hop| activity.disks.get(hop.block_name()?))?;
-    Some((disk.read_bytes + disk.written_bytes).as_f64())
 }

@@ -7,9 +7,9 @@ mod answer;
 mod build;
 pub mod sweep;
 mod text;
-pub(crate) mod writes;
 
 pub use build::{Context, checks, not_begun, of_load, of_scan, report};
+pub(crate) use text::put_writes;
 pub use text::{document, list};
 
 use serde::{Deserialize, Serialize};
@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 use self::sweep::Curve;
 use narrows_base::units::{Bytes, BytesPerSec, Iops, Nanos};
 use narrows_load::measurement::{GeneratorUse, Latency, RunFailure};
-use narrows_load::preset::{LoadSpec, Preset, StopRule};
+use narrows_load::preset::{LoadSpec, StopRule};
 use narrows_load::scan::{Scan, ScanPlan};
 use narrows_load::stats::Steadiness;
 use narrows_model::ceiling::Direction;
@@ -163,18 +163,6 @@ pub struct PresetView {
     pub source: String,
     /// What is different from that.
     pub differs: String,
-}
-
-impl PresetView {
-    /// Of a preset.
-    pub fn of(preset: &Preset) -> Self {
-        Self {
-            name: preset.name.to_owned(),
-            about: preset.about.to_owned(),
-            source: preset.source.to_owned(),
-            differs: preset.differs.to_owned(),
-        }
-    }
 }
 
 /// How the tests were run.

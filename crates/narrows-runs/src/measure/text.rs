@@ -2,16 +2,18 @@
 //! it is asked for, and on a page.
 
 use super::{
-    Checks, MeasureReport, PathCeiling, PeerView, SideView, TargetKind, TestResult, answer, sweep, writes,
+    Checks, MeasureReport, PathCeiling, PeerView, Settings, SideView, TargetKind, TestResult, answer, sweep,
 };
 use crate::chart;
+use narrows_base::lists::{grouped, known_of};
 use narrows_base::units::{Nanos, human};
 use narrows_load::preset::{Preset, StopRule, Test};
-use narrows_report::document::table::Width;
-use narrows_report::document::{Audience, Block, Blocks, Cell, Column, Document, Place, Row, Table, half};
-use narrows_report::text::{Style, Tone, percentiles};
+use narrows_report::document::{
+    Audience, Block, Blocks, Cell, Column, Document, Place, Row, Style, Table, Tone, Width, half,
+};
+use narrows_report::text::percentiles;
 use narrows_report::view::ConditionView;
-use narrows_verdict::Code;
+use narrows_session::writes::Account;
 
 /// The margin of what is said of a test.
 const DETAIL: usize = 4;
@@ -34,16 +36,13 @@ pub fn document(report: &MeasureReport, audience: Audience) -> Document {
     } else {
         sweep::rates(&mut out, &report.points());
         out.verbose(|out| out.add(Block::Table(tests(report))));
-        report.results.iter().filter(|result| !result.is_whole()).for_each(|result| {
-            let mut notes = Vec::new();
-            failures(&mut notes, result);
-            notes.into_iter().for_each(|note| out.add(note));
-        });
+        let cut = report.results.iter().filter(|result| !result.is_whole());
+        cut.for_each(|result| failures(&mut out, result));
         sweep::shapes(&mut out, report);
     }
     left_out(&mut out, report);
     if let Some(written) = &report.writes {
-        writes::put(&mut out, written, report.target.kind == TargetKind::OwnedDevice);
+        put_writes(&mut out, written, report.target.kind == TargetKind::OwnedDevice);
     }
     commands(&mut out, report);
     out.not_complete(report.reason.as_ref().filter(|_| !report.complete));
@@ -68,29 +67,22 @@ pub fn document(report: &MeasureReport, audience: Audience) -> Document {
 
 /// What there is to say against tests, each thing once, the most frequent first.
 fn doubts(out: &mut Document, report: &MeasureReport) {
-    let mut all: Vec<(Code, &str, Vec<&str>)> = Vec::new();
-    for result in &report.results {
-        for note in &result.findings {
-            match all.iter_mut().find(|(code, ..)| *code == note.code) {
-                Some((.., tests)) => tests.push(&result.name),
-                None => all.push((note.code, &note.summary, vec![&result.name])),
-            }
-        }
-    }
-    all.sort_by_key(|(.., tests)| std::cmp::Reverse(tests.len()));
+    let mut all = grouped(report.results.iter().flat_map(|result| {
+        result.findings.iter().map(move |note| (note.code, (&result.name, &note.summary)))
+    }));
+    all.sort_by_key(|(_, said)| std::cmp::Reverse(said.len()));
     if all.is_empty() {
         return;
     }
     out.part(Place::Findings, "What there is to say against it");
-    for (code, summary, tests) in all.iter().take(TOLD) {
-        let others = tests.len() - 1;
-        let more = if others > 0 { format!(" The same is so of {others} more.") } else { String::new() };
-        let test = tests.first().copied().unwrap_or_default();
-        out.lead(
-            (Tone::Warn, &format!("{}: ", code.as_str())),
-            Tone::Normal,
-            format!("{test}: {summary}{more}"),
-        );
+    for (code, said) in all.iter().take(TOLD) {
+        let [(test, summary), others @ ..] = said.as_slice() else { continue };
+        let more = match others.len() {
+            0 => String::new(),
+            others => format!(" The same is so of {others} more."),
+        };
+        let lead = format!("{}: ", code.as_str());
+        out.lead((Tone::Warn, &lead), Tone::Normal, format!("{test}: {summary}{more}"));
     }
     if let Some(more @ 1..) = all.len().checked_sub(TOLD) {
         out.say(0, Tone::Faint, format!("{more} more: --verbose"));
@@ -124,13 +116,11 @@ pub fn list(others: &[(&str, &str)], presets: &[Preset], style: &Style) -> Strin
         out.lead((Tone::Strong, &format!("{:<15} ", preset.name)), Tone::Normal, preset.about);
         out.say(16, Tone::Faint, format!("from: {}", preset.source));
         out.say(16, Tone::Faint, format!("differs: {}", preset.differs));
-        let count = preset.tests.len();
-        let scratch = if changes {
-            "writes to a scratch file; its writes are left out on a device, unless --write"
-        } else {
-            "only reads"
+        let scratch = match changes {
+            true => "writes to a scratch file; its writes are left out on a device, unless --write",
+            false => "only reads",
         };
-        out.say(16, Tone::Faint, format!("{count} tests; {scratch}"));
+        out.say(16, Tone::Faint, format!("{} tests; {scratch}", preset.tests.len()));
     }
     out.text(style)
 }
@@ -145,13 +135,12 @@ fn header(out: &mut impl Blocks, report: &MeasureReport) {
             format!("{size} of the device {}, read and written behind its first MiB", report.target.name)
         }
     };
+    let Settings { precision, max_time_ns: most, .. } = report.settings;
     let stop = match (report.settings.duration_ns, report.settings.stop) {
         (Some(time), _) => format!("each test for {time}"),
-        (None, StopRule::Precision) => format!(
-            "each test until ± {}, {} at most",
-            human::percent(report.settings.precision),
-            report.settings.max_time_ns
-        ),
+        (None, StopRule::Precision) => {
+            format!("each test until ± {}, {most} at most", human::percent(precision))
+        }
         (None, StopRule::Seconds(seconds)) => format!("each test for {seconds} s at most"),
         (None, StopRule::SteadyRounds(seconds)) => {
             format!("each test in rounds of {seconds} s until five are steady")
@@ -165,9 +154,7 @@ fn header(out: &mut impl Blocks, report: &MeasureReport) {
             let peer = result.peer.as_ref()?;
             Some(format!("{}: {}", peer.tool, peer.quirk.as_ref()?))
         });
-        if let Some(quirk) = quirk {
-            out.say(0, Tone::Faint, &quirk);
-        }
+        out.says(0, Tone::Faint, quirk);
         ceiling(out, "read", report.ceilings.read.as_ref());
         ceiling(out, "write", report.ceilings.write.as_ref());
     });
@@ -207,18 +194,19 @@ fn put_result(table: &mut Table, result: &TestResult, has_ceiling: bool) {
     });
     failures(&mut notes, result);
     if let Some(scan) = &result.scan {
-        notes
-            .add(Block::Positions(scan.rates.iter().map(|one| (one.offset, one.bytes_per_second)).collect()));
-        if let (Some(median), Some(slowest), Some(access)) =
-            (scan.rate_at(0.5), scan.rate_at(0.0), scan.mean_access())
-        {
-            let text = format!(
-                "{} samples: median {median}, slowest {slowest}; {} accesses: mean {access}",
-                scan.rates.len(),
-                scan.accesses.len()
-            );
-            notes.say(DETAIL, Tone::Normal, text);
-        }
+        let samples = scan.rates.iter().map(|one| (one.offset, one.bytes_per_second));
+        notes.add(Block::Positions(samples.collect()));
+        let (count, accesses) = (scan.rates.len(), scan.accesses.len());
+        let said = scan.rate_at(0.5).zip(scan.rate_at(0.0)).zip(scan.mean_access());
+        notes.says(
+            DETAIL,
+            Tone::Normal,
+            said.map(|((median, slowest), access)| {
+                format!(
+                    "{count} samples: median {median}, slowest {slowest}; {accesses} accesses: mean {access}"
+                )
+            }),
+        );
     }
     if let Some(last) = table.rows.last_mut() {
         last.notes = notes;
@@ -251,32 +239,25 @@ fn row(test: String, (result, side): (&TestResult, &SideView), has_ceiling: bool
 }
 
 fn details(out: &mut Vec<Block>, result: &TestResult) {
-    let mut parts: Vec<String> = vec![result.ended.clone()];
-    parts.extend(result.checks.as_ref().map(in_words));
-    if let Some(steady) = result.steadiness.filter(|steady| !steady.steady) {
-        parts.push(format!("not steady (moved by {})", human::percent(steady.range)));
-    }
-    if let Some(first) = result.first {
-        parts.push(format!("run once more: {first} at first, which did not fit between its neighbours"));
-    }
-    if !result.rounds.is_empty() {
-        parts.push(format!("{} rounds, the figures are of the last", result.rounds.len()));
-    }
-    out.say(DETAIL, Tone::Faint, parts.join(" · "));
+    let moved = result.steadiness.filter(|steady| !steady.steady).map(|steady| human::percent(steady.range));
+    let (first, rounds) = (result.first, result.rounds.len());
+    let parts = [
+        Some(result.ended.clone()),
+        result.checks.as_ref().map(in_words),
+        moved.map(|moved| format!("not steady (moved by {moved})")),
+        first.map(|it| format!("run once more: {it} at first, which did not fit between its neighbours")),
+        (rounds > 0).then(|| format!("{rounds} rounds, the figures are of the last")),
+    ];
+    out.say(DETAIL, Tone::Faint, known_of(parts, " · "));
     let condition = result.checks.as_ref().and_then(|checks| checks.condition.as_ref());
-    for trouble in condition.iter().flat_map(|condition| condition.troubles()) {
-        out.say(DETAIL, Tone::Warn, trouble);
-    }
-    for note in &result.findings {
-        out.say(DETAIL, Tone::Warn, format!("{}: {}", note.code.as_str(), note.summary));
-    }
-    if let Some(peer) = &result.peer {
-        out.say(DETAIL, Tone::Normal, shown_by(peer));
-    }
+    out.says(DETAIL, Tone::Warn, condition.iter().flat_map(|condition| condition.troubles()));
+    let notes = result.findings.iter().map(|note| format!("{}: {}", note.code.as_str(), note.summary));
+    out.says(DETAIL, Tone::Warn, notes);
+    out.says(DETAIL, Tone::Normal, result.peer.iter().map(shown_by));
 }
 
 /// What went wrong, which is always shown.
-fn failures(out: &mut Vec<Block>, result: &TestResult) {
+fn failures(out: &mut impl Blocks, result: &TestResult) {
     if let Some(failed) = &result.failed {
         let text = format!("failed: {} ({})", failed.summary, failed.failure.detail);
         out.say(DETAIL, Tone::Bad, text);
@@ -290,53 +271,40 @@ fn failures(out: &mut Vec<Block>, result: &TestResult) {
 
 /// The self-checks of the generator in one line.
 fn in_words(checks: &Checks) -> String {
-    let mut parts = Vec::new();
-    if let Some(part) = checks.in_flight_of_asked {
-        parts.push(format!("queue {} full", human::percent(part)));
-    }
-    if let Some(part) = checks.recorded_of_completed {
-        parts.push(format!("{} of latencies recorded", human::percent(part)));
-    }
-    if let Some(part) = checks.device_of_asked {
-        parts.push(format!("device moved {} of it", human::percent(part)));
-    }
-    parts.push(format!("generator {} of a core", human::percent(checks.generator.cpu)));
-    let io_workers = checks.generator.io_workers;
-    if io_workers >= SHOWN_IO_WORKERS {
-        parts.push(format!("the kernel's workers for it (io-wq) {} of a core", human::percent(io_workers)));
-    }
-    parts.extend(
-        checks
-            .nop_ns_per_io
-            .filter(|cost| *cost > 0.0)
-            .map(|cost| format!("a core here can do {} IOPS", human::count(1e9 / cost))),
-    );
-    parts.push(format!("{} entries per 100 I/Os", human::count(checks.generator.enters_per_io * 100.0)));
-    // What the kernel granted is in the JSON.
-    parts.push(checks.generator.engine.name().to_owned());
-    parts.extend(checks.condition.iter().flat_map(ConditionView::in_words));
-    parts.join(" · ")
+    let generator = &checks.generator;
+    let part = |part: Option<f64>| part.map(human::percent);
+    let workers = Some(generator.io_workers).filter(|part| *part >= SHOWN_IO_WORKERS);
+    let iops = checks.nop_ns_per_io.filter(|cost| *cost > 0.0).map(|cost| human::count(1e9 / cost));
+    let parts = [
+        part(checks.in_flight_of_asked).map(|part| format!("queue {part} full")),
+        part(checks.recorded_of_completed).map(|part| format!("{part} of latencies recorded")),
+        part(checks.device_of_asked).map(|part| format!("device moved {part} of it")),
+        Some(format!("generator {} of a core", human::percent(generator.cpu))),
+        part(workers).map(|part| format!("the kernel's workers for it (io-wq) {part} of a core")),
+        iops.map(|iops| format!("a core here can do {iops} IOPS")),
+        Some(format!("{} entries per 100 I/Os", human::count(generator.enters_per_io * 100.0))),
+        // What the kernel granted is in the JSON.
+        Some(generator.engine.name().to_owned()),
+    ];
+    let around = checks.condition.iter().flat_map(ConditionView::in_words).map(Some);
+    known_of(parts.into_iter().chain(around), " · ")
 }
 
 fn shown_by(peer: &PeerView) -> String {
-    let rates: Vec<String> = [("read", &peer.read), ("write", &peer.write)]
-        .into_iter()
-        .filter_map(|(direction, rate)| rate.as_ref().map(|rate| format!("{rate} {direction}")))
-        .collect();
-    format!("{} would show {}", peer.tool, rates.join(", "))
+    let rate = |rate: &Option<String>, word: &str| rate.as_ref().map(|rate| format!("{rate} {word}"));
+    let rates = known_of([rate(&peer.read, "read"), rate(&peer.write, "write")], ", ");
+    format!("{} would show {rates}", peer.tool)
 }
 
 /// Tests that were not run, those with the same reason together.
 fn left_out(out: &mut impl Blocks, report: &MeasureReport) {
-    let same_reason = report.left_out.chunk_by(|a, b| a.reason == b.reason);
-    for (index, group) in same_reason.enumerate() {
+    for (index, group) in report.left_out.chunk_by(|a, b| a.reason == b.reason).enumerate() {
         let names: Vec<&str> = group.iter().map(|left| left.name.as_str()).collect();
         let reason = group.first().map_or("", |left| left.reason.as_str());
         if index == 0 {
             out.gap();
         }
-        let text = format!("{}: {reason}", names.join(", "));
-        out.lead((Tone::Warn, "left out: "), Tone::Normal, text);
+        out.lead((Tone::Warn, "left out: "), Tone::Normal, format!("{}: {reason}", names.join(", ")));
     }
 }
 
@@ -349,6 +317,30 @@ fn commands(out: &mut Document, report: &MeasureReport) {
     let commands = report.results.iter().map(|result| result.fio_command.clone()).collect();
     out.verbose(|out| out.add(Block::Commands("The same tests with fio:", commands)));
     out.part(Place::Data, "");
+}
+
+/// What was written, in words.
+pub(crate) fn put_writes(out: &mut impl Blocks, writes: &Account, is_device: bool) {
+    let (written, limit) = (human::bytes(writes.written), human::bytes(writes.limit));
+    out.gap();
+    let cleared = if is_device { "; what was written is cleared afterwards" } else { "" };
+    let brief = format!("{written} of the {limit} that may be written{cleared}");
+    out.lead((Tone::Faint, "written: "), Tone::Normal, brief);
+    out.verbose(|out| put_all(out, writes, is_device));
+}
+
+fn put_all(out: &mut impl Blocks, writes: &Account, is_device: bool) {
+    let counted = writes.device_written.filter(|_| !is_device);
+    let counted = counted.map(|it| format!(" ({it} by the device's counter, whoever wrote it)"));
+    let allowed = match writes.limit_is_asked {
+        false => "that much is allowed without --max-writes",
+        true => "--max-writes allows that much",
+    };
+    let estimate = writes.estimate.as_ref();
+    let estimate =
+        estimate.map(|it| format!("; estimated {} in {}, took {}", it.bytes, it.time, it.actual_time));
+    let [counted, estimate] = [counted, estimate].map(Option::unwrap_or_default);
+    out.say(9, Tone::Normal, format!("data that cannot be compressed{counted}; {allowed}{estimate}"));
 }
 
 #[cfg(test)]

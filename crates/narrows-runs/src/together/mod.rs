@@ -13,11 +13,11 @@ use crate::chart;
 use narrows_base::lists::some_of;
 use narrows_base::units::human;
 use narrows_load::measurement::Workload;
-use narrows_model::ceiling::Basis;
-use narrows_report::document::table::Width;
-use narrows_report::document::{Audience, Block, Blocks, Column, Document, Place, Table, findings, half};
+use narrows_report::document::{
+    Audience, Block, Blocks, Column, Document, Place, Table, Tone, Width, findings, half,
+};
 use narrows_report::names::Names;
-use narrows_report::text::{Tone, machine_line};
+use narrows_report::text::{estimate, machine_line};
 use narrows_report::view::{MachineView, Tool};
 use narrows_verdict::together::hidden::HiddenVerdict;
 use narrows_verdict::together::{Conclusion, Fate, Foretold, GroupVerdict, Outcome, Rate};
@@ -107,20 +107,12 @@ pub fn document(report: &TogetherReport, audience: Audience) -> Document {
     let targets: Vec<&String> = report.targets.iter().map(|target| &target.target).collect();
     let mut out = Document::new("", some_of(&targets, 6, ", "), Some(&report.tool));
     out.say(0, Tone::Faint, machine_line(&report.machine));
-    let load = &report.workload;
-    let about = format!(
-        "{} targets alone and together: {} reads of {} × {}, {} each",
-        report.targets.len(),
-        load.pattern.word(),
-        human::block_size(load.block_size),
-        load.queue_depth,
-        load.duration_ns
-    );
-    out.say(0, Tone::Faint, about);
-    for left in &report.left_out {
-        let text = format!("{}: {}", left.target, left.reason);
-        out.lead((Tone::Warn, "not measured: "), Tone::Normal, text);
-    }
+    let Workload { pattern, block_size, queue_depth: depth, duration_ns: time, .. } = &report.workload;
+    let load = format!("{} reads of {} × {depth}", pattern.word(), human::block_size(*block_size));
+    let count = targets.len();
+    out.say(0, Tone::Faint, format!("{count} targets alone and together: {load}, {time} each"));
+    let left_out = report.left_out.iter().map(|left| format!("{}: {}", left.target, left.reason));
+    out.leads((Tone::Warn, "not measured: "), Tone::Normal, left_out);
     for group in &report.groups {
         out.gap();
         put_group(&mut out, group);
@@ -128,9 +120,8 @@ pub fn document(report: &TogetherReport, audience: Audience) -> Document {
     if report.groups.is_empty() {
         // The runs ended before any ran together.
         out.gap();
-        for target in report.targets.iter().filter(|target| target.alone.is_some()) {
-            out.say(0, Tone::Normal, &target.sentence);
-        }
+        let measured = report.targets.iter().filter(|target| target.alone.is_some());
+        out.says(0, Tone::Normal, measured.map(|target| &target.sentence));
     }
     if let Some(drift) = &report.drift {
         out.gap();
@@ -143,11 +134,7 @@ pub fn document(report: &TogetherReport, audience: Audience) -> Document {
         out.lead((Tone::Strong, "hidden groups: "), tone, &hidden.sentence);
     }
     foretold(&mut out, &report.foretold);
-    if !report.findings.is_empty() {
-        out.gap();
-        out.part(Place::Findings, "Findings");
-        findings(&mut out, &report.findings);
-    }
+    findings(&mut out, &report.findings);
     out.part(Place::Next, "");
     out.not_complete(report.reason.as_ref());
     out.figures(Place::Charts, chart::alone_together(report));
@@ -187,8 +174,7 @@ fn hops(out: &mut Document, group: &GroupVerdict) {
     let mut hops = table("What shared hops carry", ["shared hop", "alone", "together", "ceiling", "of it"]);
     for hop in &group.hops {
         let is_limit = group.limiting.contains(&hop.id) || group.located.contains(&hop.id);
-        let mark = if hop.basis == Some(Basis::Guess) { "~" } else { "" };
-        let ceiling = hop.ceiling.map_or_else(|| "unknown".to_owned(), |rate| format!("{mark}{rate}"));
+        let ceiling = hop.ceiling.map_or_else(|| "unknown".to_owned(), |rate| estimate(hop.basis, rate));
         let of_it = hop.fraction().map(human::percent).unwrap_or_default();
         let (alone, together) = (human::rate(hop.alone), human::rate(hop.together));
         let tone = if is_limit { Tone::Bad } else { Tone::Normal };
@@ -213,12 +199,11 @@ fn table(caption: &str, [name, titles @ ..]: [&str; 5]) -> Table {
 
 /// What became of foretold limits; what was measured is among the findings.
 fn foretold(out: &mut Document, all: &[Foretold]) {
-    let told: Vec<&Foretold> = all.iter().filter(|one| one.fate != Fate::Measured).collect();
-    if !told.is_empty() {
-        out.gap();
-        out.part(Place::Findings, "Foretold");
-    }
-    for one in told {
+    for (number, one) in all.iter().filter(|one| one.fate != Fate::Measured).enumerate() {
+        if number == 0 {
+            out.gap();
+            out.part(Place::Findings, "Foretold");
+        }
         let (tone, word) = match one.fate {
             Fate::Withdrawn => (Tone::Good, "WITHDRAWN  "),
             Fate::Measured | Fate::Open => (Tone::Warn, "OPEN       "),
@@ -235,8 +220,7 @@ fn names(report: &TogetherReport) -> Names {
     let left_out = report.left_out.iter().map(|one| &one.target);
     let grouped = report.groups.iter().flat_map(|group| &group.targets);
     targets.chain(left_out).chain(grouped).for_each(|target| names.target(target));
-    for hop in report.groups.iter().flat_map(|group| &group.hops) {
-        names.hop(hop.kind, &hop.id, &hop.name);
-    }
+    let hops = report.groups.iter().flat_map(|group| &group.hops);
+    hops.for_each(|hop| names.hop(hop.kind, &hop.id, &hop.name));
     names
 }

@@ -1,7 +1,7 @@
 use serde_json::{Value, json};
 
 use super::*;
-use narrows_report::text::Style;
+use narrows_report::document::Style;
 
 fn render(report: &TogetherReport, style: &Style) -> String {
     document(report, Audience::of(style)).text(style)

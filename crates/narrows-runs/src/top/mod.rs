@@ -22,10 +22,9 @@ use narrows_machine::pci::PciAddress;
 use narrows_model::ceiling::{Basis, Ceiling, Direction};
 use narrows_model::path::{HopId, HopKind};
 use narrows_report::document::{
-    Audience, Block, Blocks, Cell, Column, Content, Document, Place, Table, Width,
+    Audience, Block, Blocks, Cell, Column, Content, Document, Place, Table, Tone, Width,
 };
 use narrows_report::names::Names;
-use narrows_report::text::Tone;
 use narrows_report::view::{Tool, speed_and_width, tool};
 use narrows_verdict::live::{Lane, LaneNow, Lanes, Picture};
 
@@ -142,8 +141,11 @@ pub struct About<'a> {
 pub fn report(about: &About<'_>, lanes: &Lanes, picture: &Picture) -> TopReport {
     let id = |at: usize| lanes.all().get(at).map(|lane| lane.id.to_string());
     let fullest = picture.fullest.and_then(id);
-    let both = lanes.all().iter().zip(&picture.lanes);
-    let views = both.map(|(lane, now)| lane_view(about, lane, now));
+    let views = lanes.all().iter().zip(&picture.lanes).map(|(lane, now)| lane_view(about, lane, now));
+    let processes = picture.movers.iter().map(|mover| {
+        let behind = lanes.all().iter().filter(|lane| lanes.is_behind(mover, lane));
+        ProcessView { mover: mover.clone(), hops: behind.map(|lane| lane.id.clone()).collect() }
+    });
     TopReport {
         schema: SCHEMA.to_owned(),
         tool: tool(),
@@ -154,7 +156,7 @@ pub fn report(about: &About<'_>, lanes: &Lanes, picture: &Picture) -> TopReport 
         lanes: views.collect(),
         reason: fullest.is_none().then(|| "no hop of known ceiling moves anything".to_owned()),
         fullest_hop: fullest,
-        processes: picture.movers.iter().map(|mover| process_view(lanes, mover)).collect(),
+        processes: processes.collect(),
         resyncs: picture.resyncs.clone(),
         sentence: picture.sentence.clone(),
         notes: about.notes.clone(),
@@ -185,16 +187,12 @@ fn lane_view(about: &About<'_>, lane: &Lane, now: &LaneNow) -> LaneView {
         busy: now.busy,
         part_of_ceiling: now.fraction,
         is_estimate: now.is_estimate,
-        link: lane.link().and_then(|address| link(about, address)),
+        link: lane.link().and_then(|address| match about.asleep.contains(&address) {
+            true => Some("asleep".to_owned()),
+            false => about.links.get(&address).map(speed_and_width),
+        }),
         reason: reason(lane, now),
     }
-}
-
-fn link(about: &About<'_>, address: PciAddress) -> Option<String> {
-    if about.asleep.contains(&address) {
-        return Some("asleep".to_owned());
-    }
-    about.links.get(&address).map(speed_and_width)
 }
 
 fn reason(lane: &Lane, now: &LaneNow) -> Option<String> {
@@ -207,11 +205,6 @@ fn reason(lane: &Lane, now: &LaneNow) -> Option<String> {
         Ceiling::Known(_) => None,
     };
     why(&lane.ceilings.read).or_else(|| why(&lane.ceilings.write))
-}
-
-fn process_view(lanes: &Lanes, mover: &Mover) -> ProcessView {
-    let behind = lanes.all().iter().filter(|lane| lanes.is_behind(mover, lane));
-    ProcessView { mover: mover.clone(), hops: behind.map(|lane| lane.id.clone()).collect() }
 }
 
 /// The shortest and the longest bar.
@@ -228,19 +221,18 @@ const STEP: usize = 2;
 pub fn document(report: &TopReport, audience: Audience) -> Document {
     let mut out = Document::new("top", report.target.as_deref().unwrap_or_default(), Some(&report.tool));
     let about = report.target.as_deref().map_or_else(String::new, |target| format!("{target}, "));
-    let about = format!("{about}{} over {}", counted(report.lanes.len()), report.elapsed_ns);
-    out.say(0, Tone::Faint, about);
+    let hops = match report.lanes.len() {
+        1 => "one hop".to_owned(),
+        hops => format!("{hops} hops"),
+    };
+    out.say(0, Tone::Faint, format!("{about}{hops} over {}", report.elapsed_ns));
     out.part(Place::Data, "Hops");
     out.add(Block::Table(lanes(report)));
-    for process in &report.processes {
-        out.lead((Tone::Normal, "process: "), Tone::Normal, table::process(process));
-    }
+    out.leads((Tone::Normal, "process: "), Tone::Normal, report.processes.iter().map(table::process));
     out.part(Place::Verdict, "");
     out.gap();
     out.say(0, Tone::Strong, &report.sentence);
-    for note in &report.notes {
-        out.lead((Tone::Faint, "not seen: "), Tone::Faint, note);
-    }
+    out.leads((Tone::Faint, "not seen: "), Tone::Faint, &report.notes);
     out.figures(Place::Charts, chart::fullness(report));
     if audience == Audience::Owner {
         return out;
@@ -249,10 +241,6 @@ pub fn document(report: &TopReport, audience: Audience) -> Document {
     report.target.iter().for_each(|target| names.target(target));
     report.lanes.iter().for_each(|lane| names.hop(lane.kind, &lane.hop, &lane.name));
     out.without(names)
-}
-
-fn counted(hops: usize) -> String {
-    if hops == 1 { "one hop".to_owned() } else { format!("{hops} hops") }
 }
 
 fn lanes(report: &TopReport) -> Table {

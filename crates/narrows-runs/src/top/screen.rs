@@ -101,18 +101,13 @@ impl Screen {
     pub fn draw(&self, frame: &mut Frame<'_>, report: &TopReport, every: &str) -> usize {
         let below = self.below(report, frame.area().width);
         let height = lines(&below, frame.area().width).min(frame.area().height / 2);
-        let [top, middle, bottom, keys] = Layout::vertical([
-            Constraint::Length(1),
-            Constraint::Min(2),
-            Constraint::Length(height),
-            Constraint::Length(1),
-        ])
-        .areas(frame.area());
+        let one = Constraint::Length(1);
+        let areas = Layout::vertical([one, Constraint::Min(2), Constraint::Length(height), one]);
+        let [top, middle, bottom, keys] = areas.areas(frame.area());
         frame.render_widget(Paragraph::new(self.title(report, every)), top);
-        if self.help {
-            frame.render_widget(Paragraph::new(help()), middle);
-        } else {
-            self.table(frame, report, middle);
+        match self.help {
+            true => frame.render_widget(Paragraph::new(help()), middle),
+            false => self.table(frame, report, middle),
         }
         frame.render_widget(Paragraph::new(below).wrap(Wrap { trim: true }), bottom);
         let hint = "q quit  s fullest first  i hide idle  space pause  +/- interval  ? help";
@@ -163,11 +158,8 @@ impl Screen {
         cells.extend(table::numbers(lane));
         if is_wide {
             let queue = lane.in_flight.filter(|count| *count > 0.0).map(human::count);
-            cells.extend([
-                table::ceiling(lane),
-                queue.unwrap_or_default(),
-                lane.link.clone().unwrap_or_default(),
-            ]);
+            let link = lane.link.clone();
+            cells.extend([table::ceiling(lane), queue.unwrap_or_default(), link.unwrap_or_default()]);
         }
         cells
     }
@@ -210,10 +202,8 @@ fn cell((at, text): (usize, &str)) -> Cell<'static> {
 /// The lines that these take once they are wrapped: words are not split, so that it may be one more than the width tells.
 fn lines(all: &[Line<'_>], width: u16) -> u16 {
     let width = usize::from(width.max(1));
-    let lines = all.iter().map(|line| {
-        let long = line.width();
-        if long <= width { 1 } else { long / (width * 9 / 10).max(1) + 1 }
-    });
+    let lines = all.iter().map(Line::width);
+    let lines = lines.map(|long| if long <= width { 1 } else { long / (width * 9 / 10).max(1) + 1 });
     u16::try_from(lines.sum::<usize>()).unwrap_or(u16::MAX)
 }
 

@@ -1,5 +1,5 @@
 use super::*;
-use narrows_report::text::Style;
+use narrows_report::document::Style;
 
 fn render(report: &TopReport, style: &Style) -> String {
     document(report, Audience::of(style)).text(style)

@@ -1,9 +1,8 @@
 //! Tables on a terminal: how wide each column gets, and the lines.
 
-use super::bar;
-use super::put_all;
+use super::ink::{Line, Style, Tone, fit, paragraph, width, wrap};
+use super::{bar, put_all};
 use crate::document::table::{Cell, Column, Content, Row, Table, Width};
-use crate::text::{Line, Style, Tone, fit, paragraph, width, wrap};
 
 /// From this width on cells are put in their long form, where names keep their room.
 const LONG: usize = 100;
@@ -22,10 +21,7 @@ const LEAST_SPAN: usize = 24;
 type Lines = Vec<(String, String)>;
 
 /// How wide each column is; `None` for one that gave way or that has nothing.
-struct ColumnLayout {
-    widths: Vec<Option<usize>>,
-    long: bool,
-}
+type Widths = Vec<Option<usize>>;
 
 pub(super) fn put_table(out: &mut String, style: &Style, table: &Table) {
     match broken(style, table) {
@@ -63,31 +59,28 @@ fn broken(style: &Style, table: &Table) -> Option<(Table, Table)> {
 }
 
 fn put_whole(out: &mut String, style: &Style, table: &Table) {
-    let layout = layout(style, table);
+    let (widths, long) = layout(style, table);
     if table.titles {
-        put_titles(out, style, table, &layout);
+        put_titles(out, style, table, &widths);
     }
     for row in &table.rows {
-        put_row(out, style, table, &layout, row);
+        put_row(out, style, table, (&widths, long), row);
         put_all(out, style, &row.notes);
     }
     if !table.bars.is_empty() {
-        let margin = " ".repeat(table.margin);
-        paragraph(out, style, (Tone::Normal, &margin), Tone::Faint, table.bars);
+        paragraph(out, style, (Tone::Normal, &" ".repeat(table.margin)), Tone::Faint, table.bars);
     }
 }
 
-fn layout(style: &Style, table: &Table) -> ColumnLayout {
+/// How wide each column is, and whether cells are put in their long form.
+fn layout(style: &Style, table: &Table) -> (Widths, bool) {
     let long = style.width >= LONG;
     let wide = widths(style, table, long);
     let names_keep_room = table.columns.iter().zip(&wide).all(|(column, width)| match column.width {
         Width::Flex(least) | Width::Broad(least) => width.is_some_and(|width| width >= least),
         _ => true,
     });
-    if long && !names_keep_room {
-        return ColumnLayout { widths: widths(style, table, false), long: false };
-    }
-    ColumnLayout { widths: wide, long }
+    if long && !names_keep_room { (widths(style, table, false), false) } else { (wide, long) }
 }
 
 /// What the widest cell of a column needs.
@@ -126,26 +119,22 @@ fn names_need(style: &Style, table: &Table, at: usize, most: usize) -> usize {
     needs.max().unwrap_or(0).max(title)
 }
 
-fn widths(style: &Style, table: &Table, long: bool) -> Vec<Option<usize>> {
-    let mut widths: Vec<Option<usize>> = table
-        .columns
-        .iter()
-        .enumerate()
-        .map(|(at, column)| match column.width {
-            Width::Fixed(columns) => Some(columns),
-            Width::Fit(least, most) => {
-                let needs = natural(style, table, at, long);
-                (needs > 0).then(|| needs.clamp(least.min(most), most))
-            }
-            Width::Flex(least) | Width::Broad(least) => Some(natural(style, table, at, long).min(least)),
-            Width::Part(parts) => {
-                let most = (style.width / parts.max(1)).max(LEAST_NAMES.min(style.width / LEAST_PART));
-                Some(names_need(style, table, at, most))
-            }
-            Width::Rest(least) => Some(least),
-            Width::Bar(least, _) => table.is_used(at).then_some(least),
-        })
-        .collect();
+fn widths(style: &Style, table: &Table, long: bool) -> Widths {
+    let width = |(at, column): (usize, &Column)| match column.width {
+        Width::Fixed(columns) => Some(columns),
+        Width::Fit(least, most) => {
+            let needs = natural(style, table, at, long);
+            (needs > 0).then(|| needs.clamp(least.min(most), most))
+        }
+        Width::Flex(least) | Width::Broad(least) => Some(natural(style, table, at, long).min(least)),
+        Width::Part(parts) => {
+            let most = (style.width / parts.max(1)).max(LEAST_NAMES.min(style.width / LEAST_PART));
+            Some(names_need(style, table, at, most))
+        }
+        Width::Rest(least) => Some(least),
+        Width::Bar(least, _) => table.is_used(at).then_some(least),
+    };
+    let mut widths: Widths = table.columns.iter().enumerate().map(width).collect();
     make_room(style, table, &mut widths);
     share_out(style, table, &mut widths, long);
     widths
@@ -183,11 +172,8 @@ fn share_out(style: &Style, table: &Table, widths: &mut [Option<usize>], long: b
     });
     let names: Vec<(usize, usize, usize)> = names.collect();
     let held: usize = names.iter().map(|(.., held)| held).sum();
-    let is_shown = |at: usize, widths: &[Option<usize>]| widths[at].is_some();
-    let bars: Vec<usize> = columns()
-        .filter(|(at, column)| matches!(column.width, Width::Bar(..)) && is_shown(*at, widths))
-        .map(|(at, _)| at)
-        .collect();
+    let is_bar = |at: &usize| matches!(table.columns[*at].width, Width::Bar(..)) && widths[*at].is_some();
+    let bars: Vec<usize> = (0..table.columns.len()).filter(is_bar).collect();
     names.iter().map(|(at, ..)| at).chain(&bars).for_each(|at| widths[*at] = Some(0));
     let mut room = style.width.saturating_sub(total(table, widths));
     for at in bars {
@@ -216,10 +202,10 @@ fn share_out(style: &Style, table: &Table, widths: &mut [Option<usize>], long: b
 }
 
 /// A title may be longer than its column.
-fn put_titles(out: &mut String, style: &Style, table: &Table, layout: &ColumnLayout) {
+fn put_titles(out: &mut String, style: &Style, table: &Table, widths: &[Option<usize>]) {
     let mut line = Line::new(style);
     let mut start = table.margin;
-    for (column, width) in table.columns.iter().zip(&layout.widths) {
+    for (column, width) in table.columns.iter().zip(widths) {
         let Some(width) = *width else { continue };
         start += column.gap;
         if column.right {
@@ -233,13 +219,13 @@ fn put_titles(out: &mut String, style: &Style, table: &Table, layout: &ColumnLay
     line.end(out);
 }
 
-fn put_row(out: &mut String, style: &Style, table: &Table, layout: &ColumnLayout, row: &Row) {
+fn put_row(out: &mut String, style: &Style, table: &Table, (widths, long): (&Widths, bool), row: &Row) {
     let mut line = Line::new(style);
     line.pad_to(table.margin);
     let mut start = table.margin;
     let mut below: Vec<(usize, Tone, Lines)> = Vec::new();
     let mut after = None;
-    for (at, (column, width)) in table.columns.iter().zip(&layout.widths).enumerate() {
+    for (at, (column, width)) in table.columns.iter().zip(widths).enumerate() {
         let cell = row.cells.get(at);
         // What goes over all columns stands where the first of them would, if that has gone.
         let Some(columns) = width.or_else(|| cell.filter(|cell| cell.spans).map(|_| 0)) else { continue };
@@ -247,11 +233,11 @@ fn put_row(out: &mut String, style: &Style, table: &Table, layout: &ColumnLayout
         if let Some(cell) = cell {
             let room = if cell.spans { style.width.saturating_sub(start) } else { columns };
             let tone = cell.tone.unwrap_or(Tone::Normal);
-            if cell.spans && room < LEAST_SPAN.min(needs(style, cell, layout.long)) {
+            if cell.spans && room < LEAST_SPAN.min(needs(style, cell, long)) {
                 after = Some((tone, cell.words()));
                 break;
             }
-            let rest = put_cell(&mut line, style, (column, cell), (start, room), layout.long);
+            let rest = put_cell(&mut line, style, (column, cell), (start, room), long);
             below.push((start, tone, rest));
             if cell.spans {
                 break;
@@ -260,8 +246,7 @@ fn put_row(out: &mut String, style: &Style, table: &Table, layout: &ColumnLayout
         start += columns;
     }
     line.end(out);
-    let lines = below.iter().map(|(.., rest)| rest.len()).max().unwrap_or(0);
-    for number in 0..lines {
+    for number in 0..below.iter().map(|(.., rest)| rest.len()).max().unwrap_or(0) {
         let mut line = Line::new(style);
         for (start, tone, rest) in &below {
             if let Some((lead, text)) = rest.get(number) {
@@ -271,8 +256,7 @@ fn put_row(out: &mut String, style: &Style, table: &Table, layout: &ColumnLayout
         line.end(out);
     }
     if let Some((tone, text)) = after {
-        let margin = " ".repeat(table.margin + 2);
-        paragraph(out, style, (Tone::Faint, &margin), tone, &text);
+        paragraph(out, style, (Tone::Faint, &" ".repeat(table.margin + 2)), tone, &text);
     }
 }
 
@@ -321,24 +305,25 @@ fn put_cell(
 /// As many names as fit; where not even the first does, all of it and how many more there are, to be wrapped.
 fn whole_first(style: &Style, names: &[String], most: usize) -> String {
     let Some((first, others)) = names.split_first() else { return String::new() };
-    let more = if others.is_empty() { String::new() } else { format!(" +{}", others.len()) };
-    let whole = format!("{first}{more}");
+    let whole = format!("{first}{}", and_more(others.len()));
     if width(style, &whole) > most { whole } else { some(style, names, most) }
+}
+
+/// How many more names there are, if any.
+fn and_more(count: usize) -> String {
+    if count > 0 { format!(" +{count}") } else { String::new() }
 }
 
 /// As many names as fit, at least the first, then how many more there are.
 fn some(style: &Style, names: &[String], most: usize) -> String {
     // What parts two names takes two columns, so that no more than these can fit.
     for count in (1..=names.len().min(LONGEST_NAMES / 2 + 1)).rev() {
-        let some = names.get(..count).unwrap_or_default().join(", ");
-        let more = names.len() - count;
-        let text = if more > 0 { format!("{some} +{more}") } else { some };
+        let text = names.get(..count).unwrap_or_default().join(", ") + &and_more(names.len() - count);
         if width(style, &text) <= most.min(LONGEST_NAMES) {
             return text;
         }
     }
-    let more = names.len().saturating_sub(1);
-    let tail = if more > 0 { format!(" +{more}") } else { String::new() };
+    let tail = and_more(names.len().saturating_sub(1));
     let first = names.first().map(String::as_str).unwrap_or_default();
     format!("{}{tail}", fit(style, first, most.saturating_sub(width(style, &tail))))
 }

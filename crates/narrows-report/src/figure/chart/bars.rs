@@ -111,10 +111,8 @@ pub(super) fn bars(
 ) -> Svg {
     let mut svg = Svg::new(width, label);
     let all = rows.iter().flat_map(|row| &row.bars);
-    let ends =
-        all.flat_map(|bar| [Some(bar.value), bar.lost_from, bar.interval.map(|it| it[1]), bar.ceiling]);
-    let most = ends.flatten().filter(|end| end.is_finite()).fold(0.0, f64::max);
-    let scale = steps(most);
+    let ends = all.flat_map(|it| [Some(it.value), it.lost_from, it.interval.map(|it| it[1]), it.ceiling]);
+    let scale = steps(ends.flatten().filter(|end| end.is_finite()).fold(0.0, f64::max));
     let is_wide = width > 600.0;
     let left = if is_wide { 250.0 } else { 6.0 };
     // Room for the last value in words, which stands right of its bar.
@@ -132,8 +130,7 @@ pub(super) fn bars(
         top += high;
     }
     svg.path("axis", &Stroke::from(left, bottom).to(right, bottom));
-    let every = if is_wide { 1 } else { 2 };
-    for (at, step) in scale.iter().enumerate().filter(|(at, _)| at % every == 0) {
+    for (at, step) in scale.iter().enumerate().step_by(if is_wide { 1 } else { 2 }) {
         let anchor = match at {
             0 => Anchor::Start,
             _ if at + 1 == scale.len() => Anchor::End,
@@ -160,9 +157,8 @@ fn legend(svg: &mut Svg, rows: &[Row], (left, top): (f64, f64), signs: &Signs) {
         x += need + 20.0;
     };
     if has(|bar| bar.ceiling.is_some()) {
-        put(svg, signs.line, &|svg, (x, y)| {
-            svg.path("roof", &Stroke::from(x + 8.0, y - 8.0).to(x + 8.0, y + 8.0))
-        });
+        let line = |x: f64, y: f64| Stroke::from(x + 8.0, y - 8.0).to(x + 8.0, y + 8.0);
+        put(svg, signs.line, &|svg, (x, y)| svg.path("roof", &line(x, y)));
     }
     if has(|bar| bar.interval.is_some()) {
         put(svg, signs.interval, &|svg, (x, y)| whisker(svg, (x, x + 16.0), y));
@@ -197,19 +193,9 @@ fn height(row: &Row, is_wide: bool) -> f64 {
 
 fn names(row: &Row, is_wide: bool) -> Vec<(&'static str, String)> {
     let room = if is_wide { 232.0 } else { 326.0 };
-    let mut lines: Vec<(&'static str, String)> =
-        PLAIN_TEXT.wrap(&row.name, room, 2).into_iter().map(|line| (PLAIN_TEXT.class, line)).collect();
-    lines.extend(SMALL.wrap(&row.note, room, 4).into_iter().map(|line| ("t-small soft", line)));
-    lines
-}
-
-/// All values of a bar, for a program that reads them back.
-fn data_of(bar: &Bar) -> Vec<(&'static str, String)> {
-    let mut data = bar.data.clone();
-    data.extend(bar.interval.map(|[low, high]| ("interval", format!("{low} {high}"))));
-    data.extend(bar.ceiling.map(|line| ("line", format!("{line}"))));
-    data.extend(bar.lost_from.map(|from| ("outline", format!("{from}"))));
-    data
+    let name = PLAIN_TEXT.wrap(&row.name, room, 2).into_iter().map(|line| (PLAIN_TEXT.class, line));
+    let note = SMALL.wrap(&row.note, room, 4).into_iter().map(|line| ("t-small soft", line));
+    name.chain(note).collect()
 }
 
 fn put(svg: &mut Svg, row: &Row, (top, left): (f64, f64), is_wide: bool, x: &dyn Fn(f64) -> f64) {
@@ -221,7 +207,12 @@ fn put(svg: &mut Svg, row: &Row, (top, left): (f64, f64), is_wide: bool, x: &dyn
     }
     let mut y = if is_wide { top } else { y + 2.0 };
     for bar in &row.bars {
-        svg.group("bar", &data_of(bar), &format!("{}: {}", row.name, bar.shown));
+        // All of its values, for a program that reads them back.
+        let mut data = bar.data.clone();
+        data.extend(bar.interval.map(|[low, high]| ("interval", format!("{low} {high}"))));
+        data.extend(bar.ceiling.map(|line| ("line", format!("{line}"))));
+        data.extend(bar.lost_from.map(|from| ("outline", format!("{from}"))));
+        svg.group("bar", &data, &format!("{}: {}", row.name, bar.shown));
         let end = x(bar.value);
         if bar.value > 0.0 || bar.lost_from.is_none() {
             svg.rect(&format!("fill {}", bar.class), (left, y), ((end - left).max(1.0), THICK), 2.0);
@@ -231,10 +222,8 @@ fn put(svg: &mut Svg, row: &Row, (top, left): (f64, f64), is_wide: bool, x: &dyn
             svg.rect("lost", (end, y), (x(from) - end, THICK), 0.0);
             last = x(from);
         }
-        if let Some([low, high]) = bar.interval {
-            let middle = y + THICK / 2.0;
-            let (from, to) = (x(low), x(high));
-            whisker(svg, (from, to), middle);
+        if let Some([from, to]) = bar.interval.map(|ends| ends.map(x)) {
+            whisker(svg, (from, to), y + THICK / 2.0);
             last = last.max(to);
         }
         if let Some(ceiling) = bar.ceiling {

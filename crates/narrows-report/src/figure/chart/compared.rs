@@ -15,10 +15,12 @@ pub fn before_after(comparison: &Comparison) -> Option<Figure> {
         let (a, b) = (workload.a_bytes_per_second, workload.b_bytes_per_second);
         let difference = workload.difference.as_ref();
         let percent = difference.map(|it| signed(it.relative));
-        let class = match workload.verdict {
-            Verdict::Slower => "bad",
-            Verdict::Faster => "good",
-            _ => "plain",
+        let (class, said) = match workload.verdict {
+            Verdict::Faster => ("good", "B is faster"),
+            Verdict::Slower => ("bad", "B is slower"),
+            Verdict::Mixed => ("plain", "mixed"),
+            Verdict::NotDistinguishable => ("plain", "cannot be told apart"),
+            Verdict::NotComparable => ("plain", "cannot be compared"),
         };
         let bar = |class, value: BytesPerSec, side: &str, more: &str| Bar {
             class,
@@ -28,24 +30,16 @@ pub fn before_after(comparison: &Comparison) -> Option<Figure> {
             data: vec![("side", side.to_owned()), ("rate", format!("{}", value.get()))],
             ..Bar::default()
         };
-        let said = verdict_words(workload.verdict);
-        let more = percent.as_ref().map(|it| format!(" ({it}, {said})")).unwrap_or(format!(" ({said})"));
-        let row = Row {
-            name: workload.workload.clone(),
-            note: workload.reason.clone().unwrap_or_default(),
-            class: "",
-            bars: vec![bar("plain", a, "A", ""), bar(class, b, "B", &more)],
-        };
+        let more = percent.as_ref().map_or(format!(" ({said})"), |it| format!(" ({it}, {said})"));
+        let bars = vec![bar("plain", a, "A", ""), bar(class, b, "B", &more)];
+        let note = workload.reason.clone().unwrap_or_default();
+        let row = Row { name: workload.workload.clone(), note, class: "", bars };
         let values = [
             workload.workload.clone(),
             human::rate(a),
             human::rate(b),
             percent.unwrap_or_default(),
-            difference
-                .map(|it| {
-                    format!("{} to {}", signed(it.relative_interval[0]), signed(it.relative_interval[1]))
-                })
-                .unwrap_or_default(),
+            difference.map(|it| it.relative_interval.map(signed).join(" to ")).unwrap_or_default(),
             said.to_owned(),
         ];
         chart.put(row, values);
@@ -56,14 +50,4 @@ pub fn before_after(comparison: &Comparison) -> Option<Figure> {
     );
     let named = Named { id: "before-after".to_owned(), title: "A and B", label: "Rates of A and B" };
     chart.figure(named, alternative, &rate)
-}
-
-const fn verdict_words(verdict: Verdict) -> &'static str {
-    match verdict {
-        Verdict::Faster => "B is faster",
-        Verdict::Slower => "B is slower",
-        Verdict::Mixed => "mixed",
-        Verdict::NotDistinguishable => "cannot be told apart",
-        Verdict::NotComparable => "cannot be compared",
-    }
 }

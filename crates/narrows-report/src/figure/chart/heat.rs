@@ -142,9 +142,7 @@ fn put_legend(svg: &mut Svg, tone: &str, legend: &Legend, top: f64) {
         x += need + 22.0;
         at
     };
-    let word = |svg: &mut Svg, (x, y): (f64, f64), text: &str| {
-        svg.text("t-small soft", (x, y), Anchor::Start, text);
-    };
+    let word = |svg: &mut Svg, at: (f64, f64), text: &str| svg.text("t-small soft", at, Anchor::Start, text);
     if let Some([low, high]) = &legend.scale {
         let strip = SWATCH * SHADES as f64;
         let (x, y) = room(SMALL.width(low) + strip + SMALL.width(high) + 12.0);

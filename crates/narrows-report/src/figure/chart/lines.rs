@@ -115,9 +115,11 @@ pub fn lines(
         let height = 26.0 + 15.0 * row as f64;
         svg.path("event", &Stroke::from(x(event.at), height + 4.0).to(x(event.at), bottom));
         let text = SMALL.fit(&event.name, width - 110.0);
-        let is_left = x(event.at) + SMALL.width(&text) > width - 4.0;
-        let at = if is_left { (width - 4.0, height) } else { (x(event.at), height) };
-        svg.text("t-small", at, if is_left { Anchor::End } else { Anchor::Start }, &text);
+        let (x, anchor) = match x(event.at) {
+            x if x + SMALL.width(&text) > width - 4.0 => (width - 4.0, Anchor::End),
+            x => (x, Anchor::Start),
+        };
+        svg.text("t-small", (x, height), anchor, &text);
     }
     for (kind, line) in all.iter().enumerate() {
         let trail = trail(line, across, up);
@@ -138,14 +140,12 @@ fn trail(line: &Line, across: &Axis<'_>, up: &Axis<'_>) -> Vec<Vec<(f64, f64)>> 
             let share = (1.0 - before.1) / (here.1 - before.1);
             (before.0 + (here.0 - before.0) * share, 1.0)
         });
+        // It comes back by a new piece, and leaves where the last one ends.
         if here.1 <= 1.0 {
-            if let (Some(edge), true) = (edge, before.is_some()) {
-                pieces.push(vec![edge]);
-            }
-            pieces.last_mut().into_iter().for_each(|piece| piece.push(here));
-        } else if let Some(edge) = edge {
-            pieces.last_mut().into_iter().for_each(|piece| piece.push(edge));
+            pieces.extend(edge.map(|edge| vec![edge]));
         }
+        let end = if here.1 <= 1.0 { Some(here) } else { edge };
+        pieces.last_mut().into_iter().for_each(|piece| piece.extend(end));
         before = Some(here);
     }
     pieces.retain(|piece| !piece.is_empty());
@@ -200,11 +200,8 @@ fn sign(svg: &mut Svg, kind: usize, (x, y): (f64, f64)) {
 }
 
 fn legend(svg: &mut Svg, all: &[Line], top: f64) {
-    let (mut left, mut y) = (84.0, top);
-    if svg.width() < 600.0 {
-        left = 6.0;
-    }
-    let mut x = left;
+    let left = if svg.width() < 600.0 { 6.0 } else { 84.0 };
+    let (mut x, mut y) = (left, top);
     for (kind, line) in all.iter().enumerate().filter(|(_, line)| !line.name.is_empty()) {
         let name = SMALL_STRONG.fit(&line.name, svg.width() - left - 40.0);
         let width = 34.0 + SMALL_STRONG.width(&name) + 22.0;

@@ -104,40 +104,31 @@ fn bounds(all: &[&PredictionView]) -> Option<Figure> {
         let row = |(at, alike): (usize, &[&Bound])| {
             let bound = alike.first()?;
             let (class, fill) = if at == 0 { ("narrowest", "good") } else { ("", "plain") };
-            Some(Row {
-                name: match alike.len() - 1 {
-                    0 => bound.name.clone(),
-                    more => format!("{} and {more} more", bound.name),
-                },
-                note: match bound.kind {
-                    BoundKind::Iops => "IOPS".to_owned(),
-                    kind => kind.to_string(),
-                },
-                class,
-                bars: vec![Bar {
-                    class: fill,
-                    value: bound.rate.get(),
-                    shown: human::rate(bound.rate),
-                    data: vec![("bound", bound.hop.to_string()), ("rate", format!("{}", bound.rate.get()))],
-                    ..Bar::default()
-                }],
-            })
+            let bar = Bar {
+                class: fill,
+                value: bound.rate.get(),
+                shown: human::rate(bound.rate),
+                data: vec![("bound", bound.hop.to_string()), ("rate", format!("{}", bound.rate.get()))],
+                ..Bar::default()
+            };
+            let name = match alike.len() - 1 {
+                0 => bound.name.clone(),
+                more => format!("{} and {more} more", bound.name),
+            };
+            let note = if bound.kind == BoundKind::Iops { "IOPS".to_owned() } else { bound.kind.to_string() };
+            Some(Row { name, note, class, bars: vec![bar] })
         };
         let rows: Vec<Row> = alike.filter_map(row).collect();
         let note = it.not_known_because.as_ref();
         let note = note.map(|why| format!("The rate is not known: {why}.")).unwrap_or_default();
-        let drawn =
-            picture(|width| bars(width, "Bounds, the narrowest first", &rows, &rate, &Signs::default()));
+        let label = "Bounds, the narrowest first";
+        let drawn = picture(|width| bars(width, label, &rows, &rate, &Signs::default()));
         pictures.push(Picture { label: it.workload.name.to_string(), note, ..drawn });
     }
-    (!pictures.is_empty()).then(|| Figure {
-        id: "bounds".to_owned(),
-        title: "What bounds it".to_owned(),
-        alternative: format!(
-            "What the workload could move if there were no other bound, the narrowest first. Bounds above {FAR:.0} times the \
-             narrowest are in the table only."
-        ),
-        pictures,
-        data,
-    })
+    let alternative = format!(
+        "What the workload could move if there were no other bound, the narrowest first. Bounds above {FAR:.0} times the \
+         narrowest are in the table only."
+    );
+    let title = "What bounds it".to_owned();
+    (!pictures.is_empty()).then(|| Figure { id: "bounds".to_owned(), title, alternative, pictures, data })
 }

@@ -9,7 +9,6 @@ use crate::view::{ConditionView, PathView, RunView};
 use narrows_base::measurement::{Latency, PERCENTILES, Percentile};
 use narrows_base::units::{BytesPerSec, Nanos, human};
 use narrows_base::workload::Workload;
-use narrows_model::ceiling::Direction;
 
 /// Each value of a series is the rate of so many seconds.
 const STEP: f64 = 0.1;
@@ -24,8 +23,8 @@ pub struct Course<'a> {
     pub series: &'a [BytesPerSec],
     /// The ceiling of the path.
     pub ceiling: Option<BytesPerSec>,
-    /// What happened meanwhile: seconds from the beginning, and words.
-    pub events: Vec<(f64, String)>,
+    /// What happened meanwhile, by seconds from the beginning.
+    pub events: Vec<Event>,
     /// What happened at a time that is not known.
     pub told: Vec<String>,
 }
@@ -67,20 +66,14 @@ pub fn percentiles(id: &str, runs: &[(String, &Latency)]) -> Option<Figure> {
         ticks: ticks.filter(|(at, _)| *at <= last * 1.01).collect(),
         name: "share of I/Os that are faster; equal distances are tenfold fewer slower ones",
     };
-    let up = decades(
-        [low, high],
-        &|value| human::time(Nanos::new(value as u64)),
-        "completion latency, logarithmic",
-    );
-    Some(Figure {
-        id: id.to_owned(),
-        title: "Completion latencies".to_owned(),
-        alternative: "Percentiles of the completion latency of each run. A line ends where the run has too few I/Os for the next \
-                      percentile to be known with 95 % confidence."
-            .to_owned(),
-        pictures: vec![picture(|width| lines(width, "Percentiles of completion latencies", &across, &up, &all, &[]))],
-        data,
-    })
+    let time = |value: f64| human::time(Nanos::new(value as u64));
+    let up = decades([low, high], &time, "completion latency, logarithmic");
+    let label = "Percentiles of completion latencies";
+    let alternative = "Percentiles of the completion latency of each run. A line ends where the run has too few I/Os for the next \
+                       percentile to be known with 95 % confidence."
+        .to_owned();
+    let pictures = vec![picture(|width| lines(width, label, &across, &up, &all, &[]))];
+    Some(Figure { id: id.to_owned(), title: "Completion latencies".to_owned(), alternative, pictures, data })
 }
 
 /// One of how many I/Os is slower.
@@ -104,18 +97,13 @@ pub fn rates_over_time(id: &str, runs: &[Course<'_>]) -> Option<Figure> {
         }
     }
     let told = runs.iter().flat_map(|run| {
-        let timed = run.events.iter().map(|(at, what)| format!("{}: at {at:.1} s {what}.", run.name));
+        let timed = run.events.iter().map(|it| format!("{}: at {:.1} s {}.", run.name, it.at, it.name));
         timed.chain(run.told.iter().map(|what| format!("{}: {what}.", run.name)))
     });
     let told: Vec<String> = told.collect();
-    let pictures = runs.iter().map(|run| Picture { label: run.name.clone(), ..course(run) });
-    Some(Figure {
-        id: id.to_owned(),
-        title: "Rate over time".to_owned(),
-        alternative: format!("The rate in each tenth of a second. {}", told.join(" ")).trim_end().to_owned(),
-        pictures: pictures.collect(),
-        data,
-    })
+    let alternative = format!("The rate in each tenth of a second. {}", told.join(" ")).trim_end().to_owned();
+    let pictures = runs.iter().map(|run| Picture { label: run.name.clone(), ..course(run) }).collect();
+    Some(Figure { id: id.to_owned(), title: "Rate over time".to_owned(), alternative, pictures, data })
 }
 
 /// The means of so many values each.
@@ -151,16 +139,11 @@ fn course(run: &Course<'_>) -> Picture {
             ..Line::default()
         });
     }
-    let across = from_zero(length, &|value| format!("{} s", number(value)), "time");
-    let across = Axis { range: [0.0, length], ticks: kept(across.ticks, length), ..across };
+    let mut across = from_zero(length, &|value| format!("{} s", number(value)), "time");
+    across.range[1] = length;
+    across.ticks.retain(|(at, _)| *at <= length * 1.000_001);
     let up = from_zero(most, &rate, "rate");
-    let events: Vec<Event> =
-        run.events.iter().map(|(at, name)| Event { at: *at, name: name.clone() }).collect();
-    picture(|width| lines(width, "Rate over time", &across, &up, &all, &events))
-}
-
-fn kept(ticks: Vec<(f64, String)>, length: f64) -> Vec<(f64, String)> {
-    ticks.into_iter().filter(|(at, _)| *at <= length * 1.000_001).collect()
+    picture(|width| lines(width, "Rate over time", &across, &up, &all, &run.events))
 }
 
 /// Lines of one figure that can be told apart.
@@ -176,7 +159,7 @@ pub fn of_run<'a>(
     let events = condition.iter().flat_map(|condition| &condition.events);
     let told =
         condition.iter().flat_map(|condition| condition.troubles().into_iter().chain(condition.in_words()));
-    let events = events.map(|event| (event.at_ns.as_secs_f64(), event.what.clone())).collect();
+    let events = events.map(|it| Event { at: it.at_ns.as_secs_f64(), name: it.what.clone() }).collect();
     Course { name: name.to_owned(), series, ceiling, events, told: told.collect() }
 }
 
@@ -198,18 +181,10 @@ pub fn check(path: &PathView) -> Vec<Figure> {
     let of: Vec<(String, &Latency)> =
         runs.iter().map(|(name, run)| (name.clone(), &run.measurement.latency)).collect();
     let mut figures = latencies("latencies", "by direction", &of);
-    let courses: Vec<Course<'_>> = runs
-        .iter()
-        .map(|(name, run)| {
-            of_run(name, &run.measurement.series, ceiling(path, run.direction), run.condition.as_ref())
-        })
-        .collect();
-    figures.extend(rates_over_time("rates", &courses));
+    let courses = runs.iter().map(|(name, run)| {
+        let ceiling = path.narrowest(run.direction).map(|(_, rate)| rate);
+        of_run(name, &run.measurement.series, ceiling, run.condition.as_ref())
+    });
+    figures.extend(rates_over_time("rates", &courses.collect::<Vec<_>>()));
     figures
-}
-
-/// What the application gets through the narrowest hop at most.
-fn ceiling(path: &PathView, direction: Direction) -> Option<BytesPerSec> {
-    let hop = path.hop(path.limiting_hop.of(direction)?)?;
-    hop.ceiling.of(direction).path_bytes_per_second
 }

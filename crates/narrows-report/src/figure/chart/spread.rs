@@ -93,20 +93,16 @@ pub fn fleet_heat(hosts: &[&Host]) -> Option<Figure> {
             ..Legend::default()
         },
     };
-    let mut more = match rows.len() - cells.len() {
-        0 => String::new(),
-        _ => format!(" The {} worst of {} hosts are drawn.", cells.len(), rows.len()),
-    };
-    if rows.len() < hosts.len() {
-        more.push_str(&format!(" The other {} hosts have none.", hosts.len() - rows.len()));
+    let mut alternative =
+        "How often each finding stands for each host, the worst host first. Framed cells are faults, the others limits."
+            .to_owned();
+    if cells.len() < rows.len() {
+        alternative.push_str(&format!(" The {} worst of {} hosts are drawn.", cells.len(), rows.len()));
     }
-    Some(Figure {
-        id: "fleet-heat".to_owned(),
-        title: "Findings by host".to_owned(),
-        alternative: format!(
-            "How often each finding stands for each host, the worst host first. Framed cells are faults, the others limits.{more}"
-        ),
-        pictures: vec![picture(|width| heat(width, &map))],
-        data,
-    })
+    if rows.len() < hosts.len() {
+        alternative.push_str(&format!(" The other {} hosts have none.", hosts.len() - rows.len()));
+    }
+    let pictures = vec![picture(|width| heat(width, &map))];
+    let title = "Findings by host".to_owned();
+    Some(Figure { id: "fleet-heat".to_owned(), title, alternative, pictures, data })
 }

@@ -52,7 +52,7 @@ fn rates_over_time_hold_their_series_and_events() {
         name: name.to_owned(),
         series,
         ceiling: Some(BytesPerSec::new(1.2e9)),
-        events: vec![(1.5, "the link went from x4 to x1".to_owned())],
+        events: vec![Event { at: 1.5, name: "the link went from x4 to x1".to_owned() }],
         told: Vec::new(),
     };
     let figure =

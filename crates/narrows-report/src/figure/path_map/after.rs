@@ -8,7 +8,7 @@ use crate::figure::chart::rate;
 use crate::figure::whole::Picture;
 use crate::view::{CheckReport, PathView};
 use narrows_base::lists::known_of;
-use narrows_base::units::human;
+use narrows_base::units::{BytesPerSec, human};
 use narrows_model::ceiling::Direction;
 use narrows_verdict::Advice;
 use narrows_verdict::counterfactual::Counterfactual;
@@ -65,7 +65,7 @@ fn changed(tree: &Tree, limiting: &str, advice: &Advice, direction: Direction) -
     }
     let share = own / now;
     let item = &mut tree.items[narrow];
-    (item.mark, item.is_guess) = (Mark::None, false);
+    item.is_guess = false;
     let detail = if item.detail.is_empty() { String::new() } else { format!(", {}", item.detail) };
     item.detail = format!("today {}{detail}", item.title);
     item.title = "Changed as advised".to_owned();
@@ -82,10 +82,9 @@ fn changed(tree: &Tree, limiting: &str, advice: &Advice, direction: Direction) -
             item.for_application = (!is_hidden).then_some(after);
             item.bound = is_hidden.then_some(after * share);
             let unknown = if is_blind { " Hops whose ceilings are not known may allow less." } else { "" };
+            let (after, now) = (rate(after), rate(now));
             format!(
-                "The ceiling: {way} of at most {} instead of {}.{unknown} Nothing of it is measured.",
-                rate(after),
-                rate(now)
+                "The ceiling: {way} of at most {after} instead of {now}.{unknown} Nothing of it is measured."
             )
         }
         None => {
@@ -98,26 +97,23 @@ fn changed(tree: &Tree, limiting: &str, advice: &Advice, direction: Direction) -
             format!("{NO_GAIN}{}", bound.unwrap_or_default())
         }
     };
-    let rates = tree.items.iter().filter_map(|item| item.for_application);
-    let least = rates.fold(f64::INFINITY, f64::min);
+    let least = tree.items.iter().filter_map(|item| item.for_application).fold(f64::INFINITY, f64::min);
+    let doubt = if capped.is_none() { " known" } else { "" };
     for item in &mut tree.items {
-        (item.mark, item.doubt) = match item.for_application {
-            Some(rate) if rate <= least * SAME => {
-                (Mark::Narrowest, if capped.is_none() { " known" } else { "" })
-            }
-            _ => (Mark::None, ""),
-        };
+        let is_narrowest = item.for_application.is_some_and(|rate| rate <= least * SAME);
+        (item.mark, item.doubt) = if is_narrowest { (Mark::Narrowest, doubt) } else { (Mark::None, "") };
     }
     Some((tree, note))
 }
 
 /// Puts what is foretold on every hop that moves bytes.
 fn foretell(tree: &mut Tree, path: &PathView, it: &Counterfactual) {
-    let of = |traffic: f64| match (it.foreseen.bytes_per_second, it.foreseen.interval_95) {
-        (Some(rate), Some(ends)) => {
-            Some(Foretold::Rate(rate.get() * traffic, ends.map(|end| end.get() * traffic)))
+    let of = |traffic: f64| {
+        let crosses = |rate: BytesPerSec| rate.get() * traffic;
+        match it.foreseen.bytes_per_second.zip(it.foreseen.interval_95) {
+            Some((rate, ends)) => Some(Foretold::Rate(crosses(rate), ends.map(crosses))),
+            None => it.foreseen.at_most_bytes_per_second.map(|most| Foretold::AtMost(crosses(most))),
         }
-        _ => it.foreseen.at_most_bytes_per_second.map(|most| Foretold::AtMost(most.get() * traffic)),
     };
     for item in tree.items.iter_mut().filter(|item| item.state != State::Passes) {
         let traffic = path.hop(&item.id).map(|hop| it.direction.pick(hop.traffic.read, hop.traffic.write));

@@ -1,6 +1,6 @@
 //! The map for wide screens and paper.
 
-use super::layout::{HopPlace, Layout, THINNEST, WIDTH, Words, layout};
+use super::layout::{HopPlace, Layout, THINNEST, WIDTH, layout};
 use super::tree::Tree;
 use super::{Foretold, Item, Mark, State, is_drawn_alike};
 use crate::figure::chart::rate;
@@ -59,11 +59,9 @@ fn flow(svg: &mut Svg, from: &HopPlace, (top, bottom): (f64, f64), to: &HopPlace
     let (high, low) = (to.middle - half, to.middle + half);
     let mut stroke = Stroke::from(start, top).bend((start, top), (bend, high));
     if to.left > bend && !is_drawn_alike(to.left, bend) {
-        stroke = stroke.to(to.left, high).to(to.left, low).to(bend, low);
-    } else {
-        stroke = stroke.to(bend, low);
+        stroke = stroke.to(to.left, high).to(to.left, low);
     }
-    svg.path("flow", &stroke.bend((bend, low), (start, bottom)).close());
+    svg.path("flow", &stroke.to(bend, low).bend((bend, low), (start, bottom)).close());
 }
 
 /// What leads from a part of the edge of one node to a part of that of another, each given by where it begins and how thick it is.
@@ -86,11 +84,7 @@ fn put(svg: &mut Svg, tree: &Tree, node: usize, place: &HopPlace, scale: f64) {
     let items: Vec<&Item> = tree.nodes[node].items.iter().map(|item| &tree.items[*item]).collect();
     let lane = items.iter().find(|item| item.state != State::Passes);
     let tip = items.iter().map(|item| item.tip()).collect::<Vec<_>>().join("; ");
-    let attributes = match (lane, items.first()) {
-        (Some(lane), _) => lane.attributes(),
-        (None, Some(first)) => first.attributes(),
-        (None, None) => Vec::new(),
-    };
+    let attributes = lane.or(items.first()).map(|item| item.attributes()).unwrap_or_default();
     svg.group("node", &attributes, &tip);
     let top = place.middle - place.thick / 2.0;
     match lane {
@@ -112,19 +106,16 @@ fn put(svg: &mut Svg, tree: &Tree, node: usize, place: &HopPlace, scale: f64) {
             pinch(svg, lane.mark, place);
         }
     }
+    let (x, anchor) = match place.is_box {
+        true => (place.left + place.width / 2.0, Anchor::Middle),
+        false => (place.left, Anchor::Start),
+    };
     for (y, line) in place.words() {
-        words(svg, place, y, line);
+        let soft = if line.is_soft { " soft" } else { "" };
+        let class = format!("{}{soft}{}", line.face.class, line.mark.class());
+        svg.text(&class, (x, y), anchor, &line.text);
     }
     svg.end();
-}
-
-fn words(svg: &mut Svg, place: &HopPlace, y: f64, line: &Words) {
-    let soft = if line.is_soft { " soft" } else { "" };
-    let class = format!("{}{soft}{}", line.face.class, line.mark.class());
-    match place.is_box {
-        true => svg.text(&class, (place.left + place.width / 2.0, y), Anchor::Middle, &line.text),
-        false => svg.text(&class, (place.left, y), Anchor::Start, &line.text),
-    }
 }
 
 /// The band of what was measured, in the scale of the lane, with its interval.
@@ -169,11 +160,10 @@ fn broken(svg: &mut Svg, x: f64, y: f64) {
 fn cut(svg: &mut Svg, (left, width): (f64, f64), y: f64) {
     const WAVE: f64 = 6.0;
     let waves = (width / WAVE).floor() as usize;
-    let mut stroke = Stroke::from(left, y);
-    for at in 1..waves {
-        stroke = stroke.to(left + at as f64 * WAVE, y + if at % 2 == 0 { -2.5 } else { 2.5 });
-    }
-    svg.path("torn", &stroke.to(left + width, y));
+    let wave = |stroke: Stroke, at: usize| {
+        stroke.to(left + at as f64 * WAVE, y + if at.is_multiple_of(2) { -2.5 } else { 2.5 })
+    };
+    svg.path("torn", &(1..waves).fold(Stroke::from(left, y), wave).to(left + width, y));
 }
 
 /// Two arrowheads that press on the lane: the symbol of the narrowest hop, hollow for the next.
@@ -246,9 +236,6 @@ fn legend(svg: &mut Svg, tree: &Tree, layout: &Layout) {
 /// The largest of 1, 2 and 5 times a power of ten that is at most `value`.
 fn nice_below(value: f64) -> f64 {
     let power = 10_f64.powf(value.max(1.0).log10().floor());
-    [5.0, 2.0, 1.0]
-        .into_iter()
-        .map(|digit| digit * power)
-        .find(|step| *step <= value * 1.000_001)
-        .unwrap_or(power)
+    let steps = [5.0, 2.0, 1.0].map(|digit| digit * power);
+    steps.into_iter().find(|step| *step <= value * 1.000_001).unwrap_or(power)
 }

@@ -5,6 +5,7 @@ use super::tree::Tree;
 use super::{Item, Mark, State, full_width};
 use crate::figure::chart::rate;
 use crate::figure::width::{Face, SMALL, SMALL_STRONG, STRONG};
+use narrows_base::units::human;
 use narrows_model::path::HopKind;
 
 /// The width of a map in pixels.
@@ -103,11 +104,7 @@ pub fn full_width_of(tree: &Tree) -> f64 {
     if let Some(most) = tree.most {
         return most;
     }
-    let known = tree.items.iter().filter_map(|item| match item.state {
-        State::Known(rate) => Some((item.kind, rate)),
-        _ => None,
-    });
-    let widest = full_width(known);
+    let widest = full_width(tree.items.iter().filter_map(|item| Some((item.kind, item.state.known()?))));
     if widest > 0.0 {
         return widest;
     }
@@ -235,17 +232,13 @@ fn edges(tree: &Tree, columns: &[usize]) -> Vec<(f64, f64)> {
     let part = room / (count as f64 - 0.3 * boxes);
     let of_box = (0.7 * part).max(NARROWEST_BOX.min(room / count as f64));
     let of_lane = (room - of_box * boxes) / (count as f64 - boxes).max(1.0);
-    let mut left = margin;
-    has_lane
-        .iter()
-        .zip(&gaps)
-        .map(|(has_lane, gap)| {
-            let width = if *has_lane { of_lane } else { of_box }.min(260.0);
-            let place = (left, width);
-            left += width + gap;
-            place
-        })
-        .collect()
+    let places = has_lane.iter().zip(&gaps).scan(margin, |left, (has_lane, gap)| {
+        let width = if *has_lane { of_lane } else { of_box }.min(260.0);
+        let place = (*left, width);
+        *left += width + gap;
+        Some(place)
+    });
+    places.collect()
 }
 
 fn place(tree: &Tree, node: usize, (left, width): (f64, f64), scale: f64, is_many: bool) -> HopPlace {
@@ -296,31 +289,24 @@ fn under(lane: &Item, width: f64, is_many: bool) -> Vec<Words> {
         under.extend(set(number, &own, width, 1, !is_known));
         under.extend(set(number, &words, width, 1, false));
     }
-    for line in &mut under {
-        line.mark = lane.mark;
-    }
+    under.iter_mut().for_each(|line| line.mark = lane.mark);
     // Several lanes carry a path together: what the application gets through all of them is more than one can carry.
     if let (State::Known(own), Some(all), false) = (&lane.state, lane.for_application, words.is_empty())
         && (all - own).abs() > own * 0.001
     {
         under.extend(set(SMALL, &format!("{} for the path", rate(all)), width, 2, true));
     }
-    if let Some(text) = lane.bound_text() {
-        under.extend(set(SMALL, &text, width, 2, true));
-    }
-    if let Some(text) = lane.measured_text() {
-        under.extend(set(SMALL, &text, width, 2, false));
-    }
     // Of what is foretold the band is on every lane, the words where it is decided.
-    if let Some(text) = lane.foretold_text().filter(|_| !words.is_empty()) {
-        under.extend(set(SMALL, &text, width, 3, false));
+    let foretold = lane.foretold_text().filter(|_| !words.is_empty());
+    let more = [(lane.bound_text(), 2, true), (lane.measured_text(), 2, false), (foretold, 3, false)];
+    for (text, most, is_soft) in more {
+        under.extend(text.iter().flat_map(|text| set(SMALL, text, width, most, is_soft)));
     }
-    let used: Vec<&str> = lane.targets.iter().map(String::as_str).collect();
-    if lane.kind == HopKind::Device && !used.is_empty() {
-        under.extend(set(SMALL, &used.join(", "), width, if is_many { 1 } else { 2 }, true));
-    } else if used.is_empty() && lane.shared > 0 {
-        let others = if lane.shared == 1 { "path" } else { "paths" };
-        under.extend(set(SMALL, &format!("shared with {} more {others}", lane.shared), width, 1, true));
+    if lane.kind == HopKind::Device && !lane.targets.is_empty() {
+        under.extend(set(SMALL, &lane.targets.join(", "), width, if is_many { 1 } else { 2 }, true));
+    } else if lane.targets.is_empty() && lane.shared > 0 {
+        let others = human::counted(lane.shared, "more path");
+        under.extend(set(SMALL, &format!("shared with {others}"), width, 1, true));
     }
     under
 }

@@ -80,8 +80,7 @@ fn bar(svg: &mut Svg, item: &Item, (left, room): (f64, f64), most: f64, y: &mut 
             ("lane unknown".to_owned(), item.bound.or(measured).or(foretold), 1.5)
         }
     };
-    let width = reached.map_or(room * 0.3, |rate| long(rate, 1.5));
-    svg.rect(&class, (left, *y), (width, BAR), 1.0);
+    svg.rect(&class, (left, *y), (reached.map_or(room * 0.3, |rate| long(rate, 1.5)), BAR), 1.0);
     if matches!(item.state, State::Known(rate) if most > 0.0 && rate > most * 1.001) {
         torn(svg, left + room - 14.0, *y);
     }
@@ -93,16 +92,15 @@ fn bar(svg: &mut Svg, item: &Item, (left, room): (f64, f64), most: f64, y: &mut 
         svg.rect(class, (left, *y + 2.0), (long, BAR - 4.0), 0.0);
     }
     *y += BAR;
-    let mut x = left;
     *y += 15.0;
+    let (mut x, mut said) = (left, item.rate());
     if item.mark != Mark::None {
         let (tip, base) = (x, x + 9.0);
         let class = format!("pinch{}", item.mark.class());
         svg.path(&class, &Stroke::from(tip, *y - 8.0).to(base, *y - 13.0).to(base, *y - 3.0).close());
         x += 14.0;
+        said.push_str(&format!(" · {}", item.said()));
     }
-    let rate = item.rate();
-    let said = if item.mark == Mark::None { rate } else { format!("{rate} · {}", item.said()) };
     let class = format!("{}{}", SMALL_STRONG.class, item.mark.class());
     svg.text(&class, (x, *y - 4.0), Anchor::Start, said.trim_end());
     let foretold = item.foretold_text().filter(|_| item.mark != Mark::None);
@@ -114,8 +112,7 @@ fn bar(svg: &mut Svg, item: &Item, (left, room): (f64, f64), most: f64, y: &mut 
 
 /// Says that a bar is longer than it could be drawn.
 fn torn(svg: &mut Svg, x: f64, y: f64) {
-    svg.path(
-        "torn",
-        &Stroke::from(x + 2.0, y).to(x - 2.0, y + BAR / 2.0).to(x + 2.0, y + BAR / 2.0).to(x - 2.0, y + BAR),
-    );
+    let middle = y + BAR / 2.0;
+    let stroke = Stroke::from(x + 2.0, y).to(x - 2.0, middle).to(x + 2.0, middle).to(x - 2.0, y + BAR);
+    svg.path("torn", &stroke);
 }

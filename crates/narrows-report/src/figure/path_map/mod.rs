@@ -10,6 +10,7 @@ use super::chart::{known, rate};
 use super::svg::number;
 use super::whole::{Data, Figure, Picture};
 use crate::view::{CheckReport, HopView, MeasuredView, PathView};
+use narrows_base::lists::known_of;
 use narrows_base::units::{BytesPerSec, human};
 use narrows_model::ceiling::{Basis, Direction};
 use narrows_model::path::HopKind;
@@ -26,6 +27,16 @@ pub enum State {
     /// It moves no bytes of its own.
     #[default]
     Passes,
+}
+
+impl State {
+    /// The rate, where it is known.
+    const fn known(&self) -> Option<f64> {
+        match self {
+            Self::Known(rate) => Some(*rate),
+            _ => None,
+        }
+    }
 }
 
 /// What is to be said of a hop at a glance.
@@ -86,11 +97,10 @@ impl Foretold {
             Self::AtMost(most) => vec![("atmost", most)],
         }
     }
+
     fn in_words(self) -> String {
         match self {
-            Self::Rate(of, [low, high]) => {
-                format!("predicted {}, 95 %: {} to {}", rate(of), rate(low), rate(high))
-            }
+            Self::Rate(of, ends) => format!("predicted {}, 95 %: {}", rate(of), ends.map(rate).join(" to ")),
             Self::AtMost(most) => format!("not predicted, at most {}", rate(most)),
         }
     }
@@ -133,6 +143,7 @@ impl Item {
             None => State::Unknown(ceiling.reason.clone().unwrap_or_default()),
         };
         let crossing: Vec<&&PathView> = paths.iter().filter(|path| path.hop(&hop.id).is_some()).collect();
+        let targets = crossing.iter().filter(|_| paths.len() > 1);
         let (title, detail) = names(hop);
         Self {
             id: hop.id.clone(),
@@ -146,10 +157,7 @@ impl Item {
             formula: ceiling.formula.clone().unwrap_or_default(),
             measured: hop.measured.of(direction).filter(|_| paths.len() == 1).cloned(),
             mark: crossing.iter().map(|path| mark(hop, path, direction)).max().unwrap_or_default(),
-            targets: match paths {
-                [_] => Vec::new(),
-                _ => crossing.iter().map(|path| path.target.clone()).collect(),
-            },
+            targets: targets.map(|path| path.target.clone()).collect(),
             shared: hop.shared_with.len(),
             ..Self::default()
         }
@@ -158,13 +166,11 @@ impl Item {
     /// The ceiling in words.
     pub fn rate(&self) -> String {
         let guess = if self.is_guess { "~" } else { "" };
-        if let (Some(bound), State::Known(_)) = (self.bound, &self.state) {
-            return format!("at least {}", rate(bound));
-        }
-        match &self.state {
-            State::Known(known) => format!("{guess}{}", rate(*known)),
-            State::Unknown(_) => "not known".to_owned(),
-            State::Passes => String::new(),
+        match (&self.state, self.bound) {
+            (State::Known(_), Some(bound)) => format!("at least {}", rate(bound)),
+            (State::Known(known), None) => format!("{guess}{}", rate(*known)),
+            (State::Unknown(_), _) => "not known".to_owned(),
+            (State::Passes, _) => String::new(),
         }
     }
 
@@ -182,9 +188,7 @@ impl Item {
     /// The values of it that a program reads back from the picture: those of the JSON, digit by digit.
     fn attributes(&self) -> Vec<(&'static str, String)> {
         let mut all = vec![("hop", self.id.clone())];
-        if let State::Known(rate) = self.state {
-            all.push(("ceiling", format!("{rate}")));
-        }
+        all.extend(self.state.known().map(|rate| ("ceiling", format!("{rate}"))));
         all.extend(self.for_application.map(|rate| ("path", format!("{rate}"))));
         all.extend(self.measured.as_ref().map(|it| ("measured", format!("{}", it.bytes_per_second.get()))));
         let pair = |[low, high]: [f64; 2]| format!("{low} {high}");
@@ -205,19 +209,14 @@ impl Item {
 
     /// All that is known of it, for the pointer that rests on it.
     fn tip(&self) -> String {
-        let mut parts = vec![self.name.clone()];
-        match &self.state {
-            State::Known(_) => parts.push(format!("ceiling {}", self.rate())),
-            State::Unknown(why) => parts.push(format!("ceiling not known: {why}")),
-            State::Passes => {}
-        }
-        if !self.formula.is_empty() {
-            parts.push(self.formula.clone());
-        }
-        parts.extend(self.bound_text());
-        parts.extend(self.measured_text());
-        parts.extend(self.foretold_text());
-        parts.join("; ")
+        let ceiling = match &self.state {
+            State::Known(_) => Some(format!("ceiling {}", self.rate())),
+            State::Unknown(why) => Some(format!("ceiling not known: {why}")),
+            State::Passes => None,
+        };
+        let formula = Some(self.formula.clone()).filter(|formula| !formula.is_empty());
+        let beside = [self.bound_text(), self.measured_text(), self.foretold_text()];
+        known_of([Some(self.name.clone()), ceiling, formula].into_iter().chain(beside), "; ")
     }
 
     fn foretold_text(&self) -> Option<String> {
@@ -261,9 +260,10 @@ fn names(hop: &HopView) -> (String, String) {
         }),
         HopKind::Chipset => name.rsplit_once(", ").map(|(chipset, uplink)| (uplink, chipset.to_owned())),
         HopKind::Switch => name.split_once(" at ").map(|(switch, place)| (switch, format!("at {place}"))),
-        HopKind::Network => name
-            .split_once(" at ")
-            .map(|(interface, speed)| (interface.trim_start_matches("network interface "), speed.to_owned())),
+        HopKind::Network => {
+            let interface = name.trim_start_matches("network interface ").split_once(" at ");
+            interface.map(|(interface, speed)| (interface, speed.to_owned()))
+        }
         HopKind::Raid => name.split_once(", ").map(|(array, members)| (array, members.to_owned())),
         _ => None,
     };
@@ -275,12 +275,10 @@ fn names(hop: &HopView) -> (String, String) {
 fn tree_of(report: &CheckReport, paths: &[&PathView], direction: Direction) -> Option<Tree> {
     paths.iter().find(|path| !path.hops.is_empty())?;
     let mut tree = tree::grow(paths, direction);
-    let faults = report.findings.iter().filter(|finding| finding.severity == Severity::Fault);
-    let faulty: Vec<&str> = faults.filter_map(|finding| finding.hop.as_deref()).collect();
-    for item in &mut tree.items {
-        if item.mark == Mark::Narrowest && faulty.contains(&item.id.as_str()) {
-            item.mark = Mark::Fault;
-        }
+    for fault in report.findings.iter().filter(|finding| finding.severity == Severity::Fault) {
+        let is_it = |item: &&mut Item| fault.hop.as_deref() == Some(item.id.as_str());
+        let narrowest = tree.items.iter_mut().filter(|item| item.mark == Mark::Narrowest);
+        narrowest.filter(is_it).for_each(|item| item.mark = Mark::Fault);
     }
     Some(tree)
 }
@@ -337,17 +335,14 @@ pub fn machine_map(report: &CheckReport) -> Option<Figure> {
     let tree = tree_of(report, &paths, Direction::Read)?;
     let mut data = data();
     put_rows(&mut data, &tree, Direction::Read);
-    Some(Figure {
-        id: "machine-map".to_owned(),
-        title: "All paths of this machine".to_owned(),
-        alternative: format!(
-            "The links and drives of {} paths, for reads. A hop that several paths share stands once, before all that cross it. \
-             Marked is the narrowest hop of each path. Arrays, ciphers and file systems are on the map of each path.",
-            paths.len()
-        ),
-        pictures: vec![picture(&tree, "Path map of the machine, reads")],
-        data,
-    })
+    let alternative = format!(
+        "The links and drives of {} paths, for reads. A hop that several paths share stands once, before all that cross it. \
+         Marked is the narrowest hop of each path. Arrays, ciphers and file systems are on the map of each path.",
+        paths.len()
+    );
+    let title = "All paths of this machine".to_owned();
+    let pictures = vec![picture(&tree, "Path map of the machine, reads")];
+    Some(Figure { id: "machine-map".to_owned(), title, alternative, pictures, data })
 }
 
 /// A map for both widths.
@@ -369,11 +364,11 @@ fn data() -> Data {
 
 fn put_rows(data: &mut Data, tree: &Tree, direction: Direction) {
     for item in &tree.items {
-        let said = match (&item.state, item.mark) {
-            (_, mark) if mark != Mark::None => mark.words().to_owned(),
-            (State::Unknown(why), _) => why.clone(),
-            (State::Passes, _) => "passes on what others allow".to_owned(),
-            _ => String::new(),
+        let said = match &item.state {
+            _ if item.mark != Mark::None => item.mark.words(),
+            State::Unknown(why) => why,
+            State::Passes => "passes on what others allow",
+            State::Known(_) => "",
         };
         data.push([
             item.name.clone(),
@@ -382,7 +377,7 @@ fn put_rows(data: &mut Data, tree: &Tree, direction: Direction) {
             item.for_application.map(rate).unwrap_or_default(),
             item.measured.as_ref().map(|it| human::rate(it.bytes_per_second)).unwrap_or_default(),
             known(item.measured.as_ref().and_then(|measured| measured.ci95)),
-            said,
+            said.to_owned(),
         ]);
     }
 }

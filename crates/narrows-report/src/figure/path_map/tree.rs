@@ -128,8 +128,7 @@ pub fn grow(paths: &[&PathView], direction: Direction) -> Tree {
     for member in members {
         plan.insert(member, &media_below(member));
     }
-    let items = joined.hops.iter().map(|hop| Item::new(hop, paths, direction)).collect();
-    plan.tree(items)
+    plan.tree(joined.hops.iter().map(|hop| Item::new(hop, paths, direction)).collect())
 }
 
 /// What stands where, before it is a tree.

@@ -1,4 +1,5 @@
 use super::*;
+use narrows_verdict::Confidence;
 
 fn report() -> FleetRunReport {
     serde_json::from_str(include_str!("../../../../../tests/figures/fleet-run.json")).expect("is a report")

@@ -6,9 +6,8 @@ use super::{Along, Curve, SweepPoint, fixed, x};
 use crate::measure::MeasureReport;
 use narrows_base::units::{Bytes, BytesPerSec, human};
 use narrows_load::preset::Parallel;
-use narrows_report::document::table::Width;
-use narrows_report::document::{Block, Blocks, Cell, Column, Document, Place, Table};
-use narrows_report::text::Tone;
+use narrows_load::stats::sweep::Plateau;
+use narrows_report::document::{Block, Blocks, Cell, Column, Document, Place, Table, Tone, Width};
 
 /// Columns of the names of rows of the heat map, and of a cell.
 const NAME: usize = 10;
@@ -22,8 +21,7 @@ pub(in super::super) fn rates(out: &mut Document, points: &[SweepPoint<'_>]) {
     let (streams, depths): (Vec<SweepPoint<'_>>, Vec<SweepPoint<'_>>) =
         points.iter().partition(|point| matches!(point.load.parallel, Parallel::Streams(_)));
     bars(out, &streams, most);
-    let groups = depths.chunk_by(|a, b| a.load.direction() == b.load.direction());
-    for (number, group) in groups.enumerate() {
+    for (number, group) in depths.chunk_by(|a, b| a.load.direction() == b.load.direction()).enumerate() {
         if number > 0 {
             out.gap();
         }
@@ -71,16 +69,13 @@ fn map(out: &mut Document, points: &[SweepPoint<'_>], most: f64) {
                 |point: &&SweepPoint<'_>| point.load.block_size == *block && point.load.queue_depth == *depth;
             points.iter().find(at).map_or_else(Cell::default, |point| {
                 let rate = point.bytes_per_second;
-                Cell::toned(tone(point), format!("{} {rate}", shade(rate, most)))
+                let tone = if point.trusted == Some(false) { Tone::Bad } else { Tone::Normal };
+                Cell::toned(tone, format!("{} {rate}", shade(rate, most)))
             })
         }));
         table.row(cells);
     }
     out.add(Block::Table(table));
-}
-
-fn tone(point: &SweepPoint<'_>) -> Tone {
-    if point.trusted == Some(false) { Tone::Bad } else { Tone::Normal }
 }
 
 /// The rate as a shade, on a logarithmic scale of three decades below the highest.
@@ -104,14 +99,13 @@ pub(in super::super) fn shapes(out: &mut Document, report: &MeasureReport) {
         let last =
             points.iter().filter(|it| it.load.parallel == curve.of.parallel || curve.along == Along::Streams);
         let end = last.map(|point| x(point.load)).fold(0.0, f64::max);
-        let of_curve = || points.iter().filter(|point| fixed(point.load) == fixed(&curve.of));
-        let doubtful = of_curve().filter(|point| point.trusted == Some(false)).count();
-        let text = match doubtful {
+        let of_curve = points.iter().filter(|point| fixed(point.load) == fixed(&curve.of));
+        let trust: Vec<Option<bool>> = of_curve.map(|point| point.trusted).collect();
+        let text = match trust.iter().filter(|trusted| **trusted == Some(false)).count() {
             0 => sentence(curve, end),
-            some => format!(
-                "{some} of {} points are not to be trusted: too little for a knee",
-                of_curve().count()
-            ),
+            some => {
+                format!("{some} of {} points are not to be trusted: too little for a knee", trust.len())
+            }
         };
         out.lead((Tone::Strong, &lead), Tone::Normal, text);
     }
@@ -122,29 +116,18 @@ fn sentence(curve: &Curve, end: f64) -> String {
         Along::Depth => "depth",
         Along::Streams => "streams",
     };
+    let number = |x: f64| human::grouped(x as u64);
     let mut parts = vec![match curve.shape.plateau {
-        Some(plateau) => format!(
-            "knee at {unit} {}, plateau of {} up to {}",
-            human::grouped(plateau.from as u64),
-            plateau.bytes_per_second,
-            human::grouped(plateau.to as u64)
-        ),
-        None => format!("no knee: the rate still rises at {unit} {}", human::grouped(end as u64)),
+        Some(Plateau { from, to, bytes_per_second: rate }) => {
+            format!("knee at {unit} {}, plateau of {rate} up to {}", number(from), number(to))
+        }
+        None => format!("no knee: the rate still rises at {unit} {}", number(end)),
     }];
-    parts.extend(curve.shape.drops.iter().map(|drop| {
-        format!(
-            "drop of {} from {unit} {} on",
-            human::percent(drop.fraction),
-            human::grouped(drop.from as u64)
-        )
-    }));
+    let drops = curve.shape.drops.iter().map(|drop| (human::percent(drop.fraction), number(drop.from)));
+    parts.extend(drops.map(|(part, from)| format!("drop of {part} from {unit} {from} on")));
     parts.extend(curve.shape.anomalies.iter().map(|odd| {
-        format!(
-            "anomaly at {unit} {}: {} where its neighbours let expect {}",
-            human::grouped(odd.x as u64),
-            odd.bytes_per_second,
-            odd.expected
-        )
+        let (rate, expected) = (odd.bytes_per_second, odd.expected);
+        format!("anomaly at {unit} {}: {rate} where its neighbours let expect {expected}", number(odd.x))
     }));
     parts.join("; ")
 }
@@ -158,8 +141,7 @@ mod tests {
     use narrows_load::measurement::Pattern;
     use narrows_load::preset::{LoadSpec, Preset, StopRule};
     use narrows_machine::Machine;
-    use narrows_report::document::Audience;
-    use narrows_report::text::Style;
+    use narrows_report::document::{Audience, Style};
     use narrows_session::measure::Timing;
     use std::time::Duration;
     use unicode_width::UnicodeWidthStr;

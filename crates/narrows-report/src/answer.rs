@@ -2,13 +2,7 @@
 //!
 //! Documents have it where their command gives no verdict of its own.
 
-mod compare;
-
-pub use compare::compare;
-pub use compare::{machines, texts};
-
-use crate::document::{Blocks, Place};
-use crate::text::Tone;
+use crate::document::{Blocks, Place, Tone};
 
 /// The answer of a report.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -1,10 +1,37 @@
-//! Puts text on the page: widths on a display, wrapping, colour, and ASCII for readers that show nothing else.
+//! Puts text on the page: how it may look, widths on a display, wrapping, colour, and ASCII for readers that show nothing else.
 
 use anstyle::{AnsiColor, Effects};
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
-use super::Style;
 use crate::sanitize::inert;
+
+/// Forums and mailing lists wrap code blocks at 80 columns or a little less.
+const PLAIN_WIDTH: usize = 78;
+
+/// How text may look.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Style {
+    /// Whether to use colour and weight.
+    pub colour: bool,
+    /// Columns.
+    pub width: usize,
+    /// Whether characters outside ASCII may be used.
+    pub unicode: bool,
+    /// Whether the text is made to be pasted in public: ASCII, narrow, and without addresses or identifiers.
+    pub plain: bool,
+    /// Whether all is shown that is known, not the answer alone.
+    pub verbose: bool,
+}
+
+impl Style {
+    /// Text to be pasted in public.
+    pub const PLAIN: Self =
+        Self { colour: false, width: PLAIN_WIDTH, unicode: false, plain: true, verbose: false };
+
+    /// Lines that are copied from here: none is wrapped.
+    pub const UNWRAPPED: Self =
+        Self { colour: false, width: usize::MAX, unicode: true, plain: false, verbose: false };
+}
 
 /// What a piece of text means, which decides how it looks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,19 +66,19 @@ impl Tone {
 
 /// A line that knows how wide it is so far.
 #[derive(Debug)]
-pub(crate) struct Line<'a> {
+pub(in crate::document) struct Line<'a> {
     style: &'a Style,
     text: String,
     width: usize,
 }
 
 impl<'a> Line<'a> {
-    pub(crate) const fn new(style: &'a Style) -> Self {
+    pub(in crate::document) const fn new(style: &'a Style) -> Self {
         Self { style, text: String::new(), width: 0 }
     }
 
     /// Adds text.
-    pub(crate) fn put(&mut self, tone: Tone, text: &str) -> &mut Self {
+    pub(in crate::document) fn put(&mut self, tone: Tone, text: &str) -> &mut Self {
         let text = shown(self.style, text);
         self.width += text.width();
         if self.style.colour && tone != Tone::Normal && !text.trim().is_empty() {
@@ -64,7 +91,7 @@ impl<'a> Line<'a> {
     }
 
     /// Adds spaces up to a column.
-    pub(crate) fn pad_to(&mut self, column: usize) -> &mut Self {
+    pub(in crate::document) fn pad_to(&mut self, column: usize) -> &mut Self {
         let missing = column.saturating_sub(self.width);
         self.text.push_str(&" ".repeat(missing));
         self.width += missing;
@@ -72,20 +99,19 @@ impl<'a> Line<'a> {
     }
 
     /// Adds text that ends at a column.
-    pub(crate) fn put_right(&mut self, tone: Tone, text: &str, end: usize) -> &mut Self {
-        let width = shown(self.style, text).width();
-        self.pad_to(end.saturating_sub(width)).put(tone, text)
+    pub(in crate::document) fn put_right(&mut self, tone: Tone, text: &str, end: usize) -> &mut Self {
+        self.pad_to(end.saturating_sub(shown(self.style, text).width())).put(tone, text)
     }
 
     /// Ends the line.
-    pub(crate) fn end(self, out: &mut String) {
+    pub(in crate::document) fn end(self, out: &mut String) {
         out.push_str(self.text.trim_end());
         out.push('\n');
     }
 }
 
 /// `text` in the characters that the reader can show, with nothing in it that a terminal obeys, and no more of it than anybody reads.
-pub(super) fn shown(style: &Style, text: &str) -> String {
+fn shown(style: &Style, text: &str) -> String {
     let text = inert(text);
     if style.unicode { text } else { ascii(&text) }
 }
@@ -136,12 +162,12 @@ fn ascii(text: &str) -> String {
 }
 
 /// The columns that `text` takes.
-pub(crate) fn width(style: &Style, text: &str) -> usize {
+pub(in crate::document) fn width(style: &Style, text: &str) -> usize {
     shown(style, text).width()
 }
 
 /// `text` in at most `most` columns; what does not fit gives way to `…`.
-pub(crate) fn fit(style: &Style, text: &str, most: usize) -> String {
+pub(in crate::document) fn fit(style: &Style, text: &str, most: usize) -> String {
     let text = shown(style, text);
     if text.width() <= most {
         return text;
@@ -158,7 +184,7 @@ pub(crate) fn fit(style: &Style, text: &str, most: usize) -> String {
 }
 
 /// `text` in lines of at most `most` columns, broken at spaces; a word that is longer than a line is broken within.
-pub(crate) fn wrap(style: &Style, text: &str, most: usize) -> Vec<String> {
+pub(in crate::document) fn wrap(style: &Style, text: &str, most: usize) -> Vec<String> {
     let most = most.max(8);
     let mut lines = Vec::new();
     let mut line = String::new();
@@ -198,7 +224,13 @@ fn pieces(word: &str, most: usize) -> Vec<String> {
 }
 
 /// Puts wrapped text, its first line after `lead` and the others below it.
-pub(crate) fn paragraph(out: &mut String, style: &Style, lead: (Tone, &str), tone: Tone, text: &str) {
+pub(in crate::document) fn paragraph(
+    out: &mut String,
+    style: &Style,
+    lead: (Tone, &str),
+    tone: Tone,
+    text: &str,
+) {
     let indent = width(style, lead.1);
     for (number, part) in wrap(style, text, style.width.saturating_sub(indent)).iter().enumerate() {
         let mut line = Line::new(style);

@@ -4,10 +4,10 @@ use schemars::generate::SchemaSettings;
 use schemars::{Schema, SchemaGenerator};
 use serde_json::{Value, json};
 
-use super::measure::MeasureReport;
-use super::{copy, fleet_run, guard, lab, ladder, together, top, watch};
-use narrows_report::{fleet, plan, predict, view};
-use narrows_verdict::compare;
+use narrows::report::{fleet, plan, predict, view};
+use narrows::runs::measure::MeasureReport;
+use narrows::runs::{copy, fleet_run, guard, lab, ladder, together, top, watch};
+use narrows::verdict::compare;
 
 /// The name of a report, what prints it, and its schema.
 type Report = (&'static str, &'static str, fn(&mut SchemaGenerator) -> Schema);
@@ -33,27 +33,17 @@ const REPORTS: [Report; 14] = [
     ("watch", "narrows watch --log --json", |made| made.subschema_for::<watch::WatchLog>()),
 ];
 
-/// The schema (JSON Schema, draft 2020-12) of every report: what several have is there once.
-pub fn all() -> Value {
-    made(&REPORTS)
-}
-
-/// The schema of one report, by its name; one that nothing follows where there is none of this name.
-pub fn of(name: &str) -> Value {
-    let named: Vec<Report> = REPORTS.into_iter().filter(|(other, ..)| *other == name).collect();
-    made(&named)
-}
-
-fn made(reports: &[Report]) -> Value {
+/// The schema (JSON Schema, draft 2020-12) of the report with this name, or of every report where none is named: what several have is
+/// there once.
+pub(crate) fn of(name: &str) -> Value {
+    let reports = REPORTS.iter().filter(|(other, ..)| name.is_empty() || *other == name);
     let mut generator = SchemaSettings::draft2020_12().for_serialize().into_generator();
-    let any: Vec<Value> = reports
-        .iter()
-        .map(|(_, title, of)| {
-            let mut schema = of(&mut generator);
-            schema.insert("title".to_owned(), (*title).into());
-            schema.to_value()
-        })
-        .collect();
+    let any = reports.map(|(_, title, of)| {
+        let mut schema = of(&mut generator);
+        schema.insert("title".to_owned(), (*title).into());
+        schema.to_value()
+    });
+    let any: Vec<Value> = any.collect();
     json!({
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "What narrows prints as JSON",

@@ -215,7 +215,6 @@ fn every_chart_that_is_made_is_held_to_its_report() {
     let sources = [
         include_str!("knees.rs"),
         include_str!("rates.rs"),
-        include_str!("runs.rs"),
         include_str!("spread.rs"),
         include_str!("sweeps.rs"),
         include_str!("../lab/text.rs"),
