@@ -6,7 +6,7 @@ use narrows_machine::Machine;
 use narrows_machine::cipher::CipherRate;
 use narrows_model::ceiling::Direction;
 use narrows_model::ceiling::crypt::{READ_SHARE, WRITE_SHARE};
-use narrows_model::path::{CryptHop, Hop, HopKind, HopSpec};
+use narrows_model::path::{CryptHop, Hop, HopSpec};
 use narrows_paste::results::surroundings::Word;
 use narrows_paste::results::{Imported, Measured, Op, Tool};
 
@@ -228,50 +228,35 @@ const SMALL: u64 = 16 * 1024;
 ///
 /// Each request is handed to a worker and back, 20 to 40 µs on a usual machine. It is worth a word only where a run on
 /// a solid-state drive shows that time between the mapping and the device below.
-pub(super) fn crypto_workqueue(_context: &Context<'_>, judged: &Judged<'_>) -> Vec<Finding> {
+pub(super) fn crypto_workqueue(judged: &Judged<'_>, _: usize, hop: &Hop) -> Option<Finding> {
+    let HopSpec::Crypt(crypt) = &hop.spec else { return None };
+    crypt.table.value().filter(|table| !table.no_read_workqueue)?;
     let base = judged.case(Direction::Read);
-    let small =
-        judged.subject.runs.iter().filter(|run| {
-            run.direction == Direction::Read && run.measurement.workload.block_size.get() <= SMALL
+    judged.subject.runs.iter().filter(|run| run.direction == Direction::Read).find_map(|run| {
+        let case = base.with_run(run);
+        let size = run.measurement.workload.block_size;
+        let above = case.hop_disk(hop)?.read_latency?;
+        let leaves = case.leaves().into_iter().filter(|(_, leaf, device)| {
+            case.is_above(hop, leaf) && device.rotational.value() == Some(&false)
         });
-    small
-        .flat_map(|run| {
-            let case = base.with_run(run);
-            case.of_kind(HopKind::Crypt).filter_map(move |(_, hop)| {
-                let HopSpec::Crypt(crypt) = &hop.spec else { return None };
-                let queued = crypt.table.value().is_some_and(|table| !table.no_read_workqueue);
-                let above = case.hop_disk(hop)?.read_latency?;
-                let below = case
-                    .leaves()
-                    .iter()
-                    .filter(|(_, leaf, device)| {
-                        case.is_above(hop, leaf) && device.rotational.value() == Some(&false)
-                    })
-                    .filter_map(|(_, leaf, _)| case.hop_disk(leaf)?.read_latency)
-                    .max()?;
-                let between = Nanos::new(above.get().saturating_sub(below.get()));
-                let part = between.get() as f64 / above.get().max(1) as f64;
-                if !queued || between < WORTH_IT || part < PART || case.media_are_saturated() {
-                    return None;
-                }
-                let summary = format!(
-                    "A read of {} takes {above}, of which {between} ({}) pass between the mapping and the device.",
-                    human::block_size(run.measurement.workload.block_size),
-                    human::percent(part)
-                );
-                let action = "Try cryptsetup refresh --persistent --perf-no_read_workqueue \
-                              --perf-no_write_workqueue on the mapping, and measure: small requests gain, long \
-                              ones may lose.";
-                Some(
-                    Finding::about(Code::CryptoWorkqueue, Severity::Info, hop, summary)
-                        .with_confidence(Confidence::Medium)
-                        .seen("mean read of the mapping", above, "/proc/diskstats")
-                        .seen("mean read of the device below", below, "/proc/diskstats")
-                        .advise(action),
-                )
-            })
-        })
-        .collect()
+        let below = leaves.filter_map(|(_, leaf, _)| case.hop_disk(leaf)?.read_latency).max()?;
+        let between = Nanos::new(above.get().saturating_sub(below.get()));
+        let part = between.get() as f64 / above.get().max(1) as f64;
+        if size.get() > SMALL || between < WORTH_IT || part < PART || case.media_are_saturated() {
+            return None;
+        }
+        let (size, part) = (human::block_size(size), human::percent(part));
+        let summary = format!(
+            "A read of {size} takes {above}, of which {between} ({part}) pass between the mapping and the device."
+        );
+        let action = "Try cryptsetup refresh --persistent --perf-no_read_workqueue --perf-no_write_workqueue on \
+                      the mapping, and measure: small requests gain, long ones may lose.";
+        let found = Finding::about(Code::CryptoWorkqueue, Severity::Info, hop, summary)
+            .with_confidence(Confidence::Medium)
+            .seen("mean read of the mapping", above, "/proc/diskstats")
+            .seen("mean read of the device below", below, "/proc/diskstats");
+        Some(found.advise(action))
+    })
 }
 
 #[cfg(test)]

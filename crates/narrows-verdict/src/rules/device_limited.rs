@@ -6,7 +6,7 @@ use narrows_machine::health::{DriveHealth, SmartChange, SmartLog};
 use narrows_model::ceiling::medium;
 use narrows_model::path::{DeviceHop, Hop, HopKind, HopSpec};
 
-use super::{Context, Judged};
+use super::Judged;
 use crate::attribution::{Attribution, Cause, peers};
 use crate::case::Case;
 use crate::finding::{Advice, Code, Confidence, Evidence, Finding, Severity};
@@ -76,20 +76,13 @@ fn summary(case: &Case<'_>, hop: &Hop, limit: &Attribution) -> String {
 
 /// `filesystem_limited`: the file system is the bottleneck: one of its kernel threads used up a core while the devices
 /// below had room.
-pub(super) fn filesystem_limited(_context: &Context<'_>, judged: &Judged<'_>) -> Vec<Finding> {
-    judged
-        .caused_by(Cause::Filesystem)
-        .filter_map(|(_, limit)| {
-            let hop = judged.hop(limit.hop)?;
-            let rate = limit.rate.map(|rate| format!(" at {rate}")).unwrap_or_default();
-            let summary = format!("The file system is the bottleneck of this path{rate}: {}.", hop.name);
-            Some(limit.finding(Code::FilesystemLimited, Severity::Limit, hop, summary).advise(
-                "Checksums, compression and encryption of a file system cost processor \
-                 time; measure the device \
-                         below to see what it could do.",
-            ))
-        })
-        .collect()
+pub(super) fn filesystem_limited(judged: &Judged<'_>, index: usize, hop: &Hop) -> Option<Finding> {
+    let (_, limit) = judged.caused_by(Cause::Filesystem, index)?;
+    let rate = limit.rate.map(|rate| format!(" at {rate}")).unwrap_or_default();
+    let summary = format!("The file system is the bottleneck of this path{rate}: {}.", hop.name);
+    let advice = "Checksums, compression and encryption of a file system cost processor time; measure the device \
+                  below to see what it could do.";
+    Some(limit.finding(Code::FilesystemLimited, Severity::Limit, hop, summary).advise(advice))
 }
 
 /// `thermal`: a drive is hot, and perhaps slows itself down.

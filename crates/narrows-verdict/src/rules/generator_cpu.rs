@@ -1,11 +1,12 @@
 //! `generator_cpu`: the load generator is the bottleneck, so the result is a floor and not the path's limit.
 
 use narrows_base::units::human;
+use narrows_model::path::Hop;
 use narrows_paste::results::surroundings::Word;
 use narrows_paste::results::{Op, Tool};
 
+use super::Judged;
 use super::result::{self, time};
-use super::{Context, Judged};
 use crate::attribution::{Cause, are_io_workers_full, was_denied};
 use crate::case::Case;
 use crate::finding::{Code, Confidence, Evidence, Finding, Severity};
@@ -35,27 +36,19 @@ fn waited(case: &Case<'_>) -> Option<Evidence> {
 }
 
 /// Our own worker, or the kernel's workers for it, used up the processor.
-pub(super) fn of_path(_context: &Context<'_>, judged: &Judged<'_>) -> Vec<Finding> {
-    judged
-        .caused_by(Cause::Generator)
-        .filter_map(|(direction, limit)| {
-            let hop = judged.hop(limit.hop)?;
-            let rate = limit.rate.map(|rate| format!(" At least {rate} get through.")).unwrap_or_default();
-            let case = judged.case(direction);
-            let (what, action) = match case.measurement() {
-                Some(_) if are_io_workers_full(&case) => IO_WORKERS,
-                Some(measurement) if was_denied(measurement) => GENERATOR_DENIED,
-                _ => USED_UP,
-            };
-            let summary = format!("{what}; the path can do more.{rate}");
-            let mut finding = limit
-                .finding(Code::GeneratorCpu, Severity::Limit, hop, summary)
-                .with_evidence(waited(&case))
-                .advise(action);
-            finding.subject = judged.subject.path.target.clone();
-            Some(finding)
-        })
-        .collect()
+pub(super) fn of_hop(judged: &Judged<'_>, index: usize, hop: &Hop) -> Option<Finding> {
+    let (direction, limit) = judged.caused_by(Cause::Generator, index)?;
+    let rate = limit.rate.map(|rate| format!(" At least {rate} get through.")).unwrap_or_default();
+    let case = judged.case(direction);
+    let (what, action) = match case.measurement() {
+        Some(_) if are_io_workers_full(&case) => IO_WORKERS,
+        Some(measurement) if was_denied(measurement) => GENERATOR_DENIED,
+        _ => USED_UP,
+    };
+    let summary = format!("{what}; the path can do more.{rate}");
+    let found = limit.finding(Code::GeneratorCpu, Severity::Limit, hop, summary);
+    let found = found.with_evidence(waited(&case)).advise(action);
+    Some(Finding { subject: judged.subject.path.target.clone(), ..found })
 }
 
 /// The tool itself was the bottleneck: its threads filled their processor.

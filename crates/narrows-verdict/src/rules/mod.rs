@@ -101,11 +101,8 @@ impl<'a> Judged<'a> {
     /// The directions that the hop at `index` limits. Once a direction was measured, arithmetic on the other one is no
     /// ground for a finding.
     pub(super) fn limited_by(&self, index: usize) -> impl Iterator<Item = (Direction, &Attribution)> {
-        self.outcomes
-            .iter()
-            .filter(|(direction, _)| self.audits.is_empty() || self.audits.contains_key(direction))
-            .filter_map(|(direction, outcome)| Some((*direction, outcome.as_ref().ok()?)))
-            .filter(move |(_, limit)| limit.hop == index)
+        let counts = |direction| self.audits.is_empty() || self.audits.contains_key(direction);
+        self.limits().filter(move |(direction, limit)| limit.hop == index && counts(direction))
     }
 
     /// Whether the hop at `index` limits either direction.
@@ -113,17 +110,14 @@ impl<'a> Judged<'a> {
         self.limited_by(index).next().is_some()
     }
 
-    /// The directions whose limit was found in this way.
-    fn caused_by(&self, cause: Cause) -> impl Iterator<Item = (Direction, &Attribution)> {
-        self.outcomes
-            .iter()
-            .filter_map(|(direction, outcome)| Some((*direction, outcome.as_ref().ok()?)))
-            .filter(move |(_, limit)| limit.cause == cause)
+    /// The first direction of which the hop at `index` was found to be the limit in this way.
+    fn caused_by(&self, cause: Cause, index: usize) -> Option<(Direction, &Attribution)> {
+        self.limits().find(|(_, limit)| limit.cause == cause && limit.hop == index)
     }
 
-    /// The hop of an attribution.
-    pub(super) fn hop(&self, index: usize) -> Option<&'a Hop> {
-        self.subject.path.hops.get(index)
+    /// What limits each direction of which that is known.
+    fn limits(&self) -> impl Iterator<Item = (Direction, &Attribution)> {
+        self.outcomes.iter().filter_map(|(direction, outcome)| Some((*direction, outcome.as_ref().ok()?)))
     }
 }
 
@@ -148,7 +142,7 @@ const RULES: &[Rule] = &[
     Rule::Result(doubtful::run_failed),
     Rule::Path(cache_measured::of_path),
     Rule::Result(cache_measured::of_result),
-    Rule::Path(generator_cpu::of_path),
+    Rule::Hop(generator_cpu::of_hop),
     Rule::Result(generator_cpu::of_result),
     Rule::Result(throttled::find),
     Rule::Hop(raid_resync::of_hop),
@@ -173,7 +167,7 @@ const RULES: &[Rule] = &[
     Rule::Hop(crypt::of_hop),
     Rule::Machine(crypt::of_machine),
     Rule::Result(crypt::of_result),
-    Rule::Path(crypt::crypto_workqueue),
+    Rule::Hop(crypt::crypto_workqueue),
     Rule::Run(depth_too_low::of_run),
     Rule::Result(depth_too_low::of_result),
     Rule::Result(disturbed::uneven_nodes),
@@ -191,11 +185,12 @@ const RULES: &[Rule] = &[
     Rule::Hop(bus_limited::usb_limited),
     Rule::Hop(bus_limited::sata_limited),
     Rule::Hop(bus_limited::hba_limited),
-    Rule::Path(raid_resync::raid_slow_member),
+    Rule::Hop(raid_resync::raid_slow_member),
+    Rule::Hop(raid_resync::slow_by_arithmetic),
     Rule::Machine(raid_resync::slow_among_alike),
     Rule::Hop(raid_degraded::check),
     Rule::Machine(raid_degraded::check_pools),
-    Rule::Path(device_limited::filesystem_limited),
+    Rule::Hop(device_limited::filesystem_limited),
     Rule::Hop(device_limited::thermal),
     Rule::Hop(device_limited::device_limited),
     Rule::Hop(device_limited::slower_than_its_port),
@@ -249,12 +244,8 @@ pub(super) fn all(context: &Context<'_>) -> Vec<Finding> {
         // A link that several paths cross has one state, be it that one of them needs more of it than another.
         let code = Some(finding.code).filter(|code| !link_state::CODES.contains(code));
         let key = (code, hop, finding.subject.clone());
-        match findings.get_mut(&key) {
-            Some(known) if order(known, &finding).is_le() => {}
-            Some(known) => *known = finding,
-            None => {
-                findings.insert(key, finding);
-            }
+        if findings.get(&key).is_none_or(|known| order(known, &finding).is_gt()) {
+            findings.insert(key, finding);
         }
     }
     let mut findings: Vec<Finding> = findings.into_values().collect();

@@ -40,7 +40,7 @@ pub(super) fn long(span: Nanos) -> String {
 /// Rebuilding is a `fault` state until it is done. A routine check is `info`, unless a run shows that it limits.
 pub(super) fn of_hop(judged: &Judged<'_>, index: usize, hop: &Hop) -> Option<Finding> {
     let HopSpec::Raid(raid) = &hop.spec else { return None };
-    let limit = judged.caused_by(Cause::Resync).find(|(_, limit)| limit.hop == index);
+    let limit = judged.caused_by(Cause::Resync, index);
     let action = running(judged, raid)?;
     let severity = match (limit.is_some(), action.as_str()) {
         (true, "check") => Severity::Limit,
@@ -249,25 +249,36 @@ const ALIKE: f64 = 0.75;
 ///
 /// Shown by a run, where one member's queue is full while its siblings wait; or by arithmetic, where one member's link
 /// or medium is known to be clearly slower than the others'.
-pub(super) fn raid_slow_member(_context: &Context<'_>, judged: &Judged<'_>) -> Vec<Finding> {
-    let shown: Vec<Finding> = judged
-        .caused_by(Cause::SlowMember)
-        .filter_map(|(_, limit)| {
-            let hop = judged.hop(limit.hop)?;
-            let rate = limit.rate.map(|rate| format!(" ({rate} in all)")).unwrap_or_default();
-            let summary =
-                format!("{} holds its array back{rate}: it works while the other members wait.", hop.name);
-            Some(
-                finding(hop, summary, None)
-                    .with_confidence(limit.confidence)
-                    .with_evidence(limit.evidence.clone()),
-            )
-        })
-        .collect();
-    if !shown.is_empty() || judged.subject.runs.iter().any(|run| run.direction == Direction::Read) {
-        return shown;
+pub(super) fn raid_slow_member(judged: &Judged<'_>, index: usize, hop: &Hop) -> Option<Finding> {
+    let (_, limit) = judged.caused_by(Cause::SlowMember, index)?;
+    let rate = limit.rate.map(|rate| format!(" ({rate} in all)")).unwrap_or_default();
+    let summary = format!("{} holds its array back{rate}: it works while the other members wait.", hop.name);
+    let found = finding(hop, summary, None).with_confidence(limit.confidence);
+    Some(found.with_evidence(limit.evidence.clone()))
+}
+
+/// The same of an array that no run shows.
+pub(super) fn slow_by_arithmetic(judged: &Judged<'_>, _: usize, array: &Hop) -> Option<Finding> {
+    let is_shown = judged.limits().any(|(_, limit)| limit.cause == Cause::SlowMember);
+    if is_shown || judged.subject.runs.iter().any(|run| run.direction == Direction::Read) {
+        return None;
     }
-    by_arithmetic(judged)
+    let case = judged.case(Direction::Read);
+    let (index, slow, next) = unequal_members(&case, array)?;
+    let hop = case.path().hops.get(index).filter(|_| slow.get() < ALIKE * next.get())?;
+    let now = case.ceiling(index)?.limit()?;
+    let gain = counterfactual::gain_of_better(judged, index, &Limit { rate: next, ..now.clone() });
+    let summary = format!(
+        "{} carries {slow}, and every other member of {} at least {next}: each gets the same share, so \
+         all wait for the slowest.",
+        hop.name, array.name
+    );
+    Some(
+        finding(hop, summary, gain)
+            .with_confidence(Confidence::Medium)
+            .seen(format!("ceiling of {}", hop.name), slow, "its ceiling")
+            .seen("ceiling of the next slowest member", next, "its ceiling"),
+    )
 }
 
 /// One of several disks with the same load that works all the time while the others wait: `iostat` beside an array or a pool shows it.
@@ -346,29 +357,6 @@ fn finding(hop: &Hop, summary: String, gain: Option<BytesPerSec>) -> Finding {
             "Replace it with one that is as fast as the others, or give it a slot like theirs.",
             gain,
         )
-}
-
-fn by_arithmetic(judged: &Judged<'_>) -> Vec<Finding> {
-    let case = judged.case(Direction::Read);
-    case.hops()
-        .filter_map(|(_, array)| {
-            let (index, slow, next) = unequal_members(&case, array)?;
-            let hop = judged.hop(index).filter(|_| slow.get() < ALIKE * next.get())?;
-            let now = case.ceiling(index)?.limit()?;
-            let gain = counterfactual::gain_of_better(judged, index, &Limit { rate: next, ..now.clone() });
-            let summary = format!(
-                "{} carries {slow}, and every other member of {} at least {next}: each gets the same share, so \
-                 all wait for the slowest.",
-                hop.name, array.name
-            );
-            Some(
-                finding(hop, summary, gain)
-                    .with_confidence(Confidence::Medium)
-                    .seen(format!("ceiling of {}", hop.name), slow, "its ceiling")
-                    .seen("ceiling of the next slowest member", next, "its ceiling"),
-            )
-        })
-        .collect()
 }
 
 #[cfg(test)]
