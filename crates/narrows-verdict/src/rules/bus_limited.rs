@@ -59,13 +59,11 @@ fn announces_usb3(usb: &Usb) -> bool {
 /// (`3-2.1`) nobody can tell whether the fast pairs of a dock carry a display instead.
 pub(super) fn usb_aside(context: &Context<'_>) -> Vec<Finding> {
     let devices = &context.machine.usb;
-    let hops = context.judged.iter().flat_map(|judged| &judged.subject.path.hops);
-    let crossed: BTreeSet<&str> = hops
-        .filter_map(|hop| match &hop.spec {
-            HopSpec::Usb(usb) => Some(usb.device.as_str()),
-            _ => None,
-        })
-        .collect();
+    let crossed = context.hops().filter_map(|hop| match &hop.spec {
+        HopSpec::Usb(usb) => Some(usb.device.as_str()),
+        _ => None,
+    });
+    let crossed: BTreeSet<&str> = crossed.collect();
     let chips = devices.values().filter(|device| device.most_speed.value().is_none());
     let slow = chips.filter_map(|device| {
         let usb = usb::transport(devices, device);

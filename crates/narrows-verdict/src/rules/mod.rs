@@ -51,7 +51,7 @@ use narrows_paste::results::Tool;
 use crate::Subject;
 use crate::attribution::{self, Attribution, Cause};
 use crate::case::Case;
-use crate::finding::{Code, Finding};
+use crate::finding::{Code, Finding, Severity};
 use crate::trust::Audit;
 
 /// Everything that a rule may look at.
@@ -60,6 +60,27 @@ pub(super) struct Context<'a> {
     pub(super) machine: &'a Machine,
     /// All paths with what limits them.
     pub(super) judged: &'a [Judged<'a>],
+}
+
+impl<'a> Context<'a> {
+    /// The hops of all paths.
+    pub(super) fn hops(&self) -> impl Iterator<Item = &'a Hop> + use<'a> {
+        self.judged.iter().flat_map(|judged| &judged.subject.path.hops)
+    }
+
+    /// A finding about the device `name`: about the first hop that is it, where a path crosses it.
+    pub(super) fn finding(
+        &self,
+        (code, severity): (Code, Severity),
+        name: &str,
+        summary: String,
+        is_it: impl Fn(&Hop) -> bool,
+    ) -> Finding {
+        match self.hops().find(|hop| is_it(hop)) {
+            Some(hop) => Finding::about(code, severity, hop, summary),
+            None => Finding::on(code, severity, name, summary),
+        }
+    }
 }
 
 /// A path with what limits it.

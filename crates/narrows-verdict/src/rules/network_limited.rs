@@ -87,13 +87,9 @@ pub(super) fn of_machine(context: &Context<'_>) -> Vec<Finding> {
             (false, _) => Severity::Info,
         };
         let summary = format!("The interface {} runs at {speed} and can do {most}{other_end}.", nic.name);
-        let mut hops = context.judged.iter().flat_map(|judged| &judged.subject.path.hops);
-        let is_of = |hop: &&Hop| matches!(&hop.spec, HopSpec::Network(network) if network.interface == nic.name);
-        let found = match hops.find(is_of) {
-            Some(hop) => Finding::about(Code::NetworkLimited, severity, hop, summary),
-            None => Finding::on(Code::NetworkLimited, severity, nic.name.clone(), summary),
-        };
-        found
+        let is_it = |hop: &Hop| matches!(&hop.spec, HopSpec::Network(network) if network.interface == nic.name);
+        context
+            .finding((Code::NetworkLimited, severity), &nic.name, summary, is_it)
             .with_confidence(if partner.is_some() { Confidence::High } else { Confidence::Medium })
             .seen_fact("rate", &nic.speed)
             .seen_fact("fastest mode of the interface", &nic.most_speed)

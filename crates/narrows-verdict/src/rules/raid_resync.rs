@@ -330,14 +330,10 @@ pub(super) fn slow_among_alike(context: &Context<'_>) -> Vec<Finding> {
         ),
     };
     let severity = if is_certain { Severity::Fault } else { Severity::Info };
-    let mut hops = context.judged.iter().flat_map(|judged| &judged.subject.path.hops);
-    let is_of = |hop: &&Hop| matches!(&hop.spec, HopSpec::Device(device) if device.block == *name);
-    let found = match hops.find(is_of) {
-        Some(hop) => Finding::about(Code::RaidSlowMember, severity, hop, summary),
-        None => Finding::on(Code::RaidSlowMember, severity, name.as_str(), summary),
-    };
+    let is_it = |hop: &Hop| matches!(&hop.spec, HopSpec::Device(device) if device.block == *name);
     vec![
-        found
+        context
+            .finding((Code::RaidSlowMember, severity), name, summary, is_it)
             .with_confidence(Confidence::Medium)
             .seen(format!("time of a {what} of {name}"), time(wait), source.as_str())
             .seen("longest of the others", time(next), source.as_str())

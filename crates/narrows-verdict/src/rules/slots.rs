@@ -43,11 +43,9 @@ pub(super) fn smbios_contradiction(context: &Context<'_>) -> Vec<Finding> {
 /// which is that of the device or of the port above it.
 fn device_in<'a>(context: &Context<'a>, slot: &Slot) -> Option<&'a PciDevice> {
     let pci = &context.machine.pci;
-    let hops = context.judged.iter().flat_map(|judged| &judged.subject.path.hops);
-    let named = hops
-        .filter_map(Hop::link)
-        .filter(|link| link.slot.as_deref() == Some(slot.designation.as_str()))
-        .find_map(|link| pci.get(&link.device.address));
+    let links = context.hops().filter_map(Hop::link);
+    let mut named = links.filter(|link| link.slot.as_deref() == Some(slot.designation.as_str()));
+    let named = named.find_map(|link| pci.get(&link.device.address));
     let at = || {
         let address = slot.address?;
         pci.values().find(|device| device.parent == Some(address)).or_else(|| {
@@ -94,8 +92,7 @@ const NVME: u32 = 0x0108;
 pub(super) fn missing_device_bifurcation(context: &Context<'_>) -> Vec<Finding> {
     let mut seen = BTreeSet::new();
     let mut findings = Vec::new();
-    for hop in context.judged.iter().flat_map(|judged| &judged.subject.path.hops) {
-        let Some(link) = hop.link() else { continue };
+    for link in context.hops().filter_map(Hop::link) {
         let (Some(slot), Some(port)) = (&link.board_slot, &link.port) else { continue };
         // A slot that an option moves between ports, or that shares them, lists ports that are not split; and a x4 slot
         // is not split for several drives.
