@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use narrows_base::fact::Fact;
 use narrows_base::units::{BytesPerSec, GtPerSec, Lanes, human};
 use narrows_machine::Machine;
-use narrows_model::ceiling::{self, Direction, Limit, pcie};
+use narrows_model::ceiling::{self, Direction, pcie};
 use narrows_model::path::file::{System, Workload};
 use narrows_model::path::{Hop, HopId, HopKind, LinkHop};
 use narrows_model::predict::{BoundKind, Prediction, describe, predict, predict_widened};
@@ -231,8 +231,8 @@ fn both(a: Foreseen, b: Foreseen) -> Foreseen {
 ///
 /// `None` when it becomes no faster, when nothing is known of the hop, or when a run has shown that another hop is the
 /// narrows.
-pub(super) fn gain_of_better(judged: &Judged<'_>, index: usize, better: &Limit) -> Option<BytesPerSec> {
-    most_gain(judged, index, Some(better.rate))
+pub(super) fn gain_of_better(judged: &Judged<'_>, index: usize, better: BytesPerSec) -> Option<BytesPerSec> {
+    most_gain(judged, index, Some(better))
 }
 
 /// How much faster the path becomes without the hop at `index`; see [`gain_of_better`]. `None` too when a hop that is not
@@ -279,19 +279,19 @@ fn gain_in_direction(
 }
 
 /// What the link would carry if its port offered this many lanes at the speed it has now.
-pub(super) fn link_at_width(link: &LinkHop, width: Lanes) -> Option<Limit> {
+pub(super) fn link_at_width(link: &LinkHop, width: Lanes) -> Option<BytesPerSec> {
     let mut wider = link.clone();
     let port = wider.port.as_mut()?;
     port.link.max_width = Fact::known(width, "the changed slot");
-    pcie::capable(&wider)
+    Some(pcie::capable(&wider)?.rate)
 }
 
 /// The usable rate of the link at a speed and width, towards the host.
-pub(super) fn link_at(link: &LinkHop, speed: GtPerSec, width: Lanes) -> Option<Limit> {
+pub(super) fn link_at(link: &LinkHop, speed: GtPerSec, width: Lanes) -> Option<BytesPerSec> {
     let mut other = link.clone();
     other.device.link.max_speed = Fact::known(speed, "observed");
     other.device.link.max_width = Fact::known(width, "observed");
-    pcie::device_wants(&other)
+    Some(pcie::device_wants(&other)?.rate)
 }
 
 #[cfg(test)]

@@ -139,11 +139,7 @@ fn on_path(case: &Case<'_>, run: &Run<'_>, ground: &Ground<'_>) -> Option<Agains
     let place = format!("{}:{}", case.result.file, run.measured.line);
     let by_target = || ground.paths.get(run.measured.work.target.as_deref()?);
     let subject = ground.paths.get(&place).or_else(by_target).or(ground.default)?;
-    let direction = match run.op {
-        Op::Read => Direction::Read,
-        Op::Write => Direction::Write,
-    };
-    let path = PathCase::new(ground.machine?, subject, direction);
+    let path = PathCase::new(ground.machine?, subject, run.op.pick(Direction::Read, Direction::Write));
     let rate = run.rate();
     let (index, ceiling, standing) = match trust::exceeded(&path, rate) {
         Some((index, ceiling)) => (index, ceiling, Standing::Above),

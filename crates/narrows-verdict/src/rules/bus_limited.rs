@@ -102,7 +102,7 @@ fn usb_evidence(found: Finding, usb: &Usb) -> Finding {
 /// What the path gains when the device runs at a speed that it can do.
 fn usb_gain(judged: &Judged<'_>, index: usize, usb: &Usb, speed: BitsPerSec) -> Option<BytesPerSec> {
     let fast = Usb { speed: Fact::known(speed, usb.most_speed.source().as_str()), ..usb.clone() };
-    counterfactual::gain_of_better(judged, index, drive_bus::of_usb(&fast).read.limit()?)
+    counterfactual::gain_of_better(judged, index, drive_bus::of_usb(&fast).read.rate()?)
 }
 
 /// Device and port can do more than the connection does. Whose fault that is cannot be seen from here, but it is no
@@ -194,7 +194,7 @@ fn degraded(judged: &Judged<'_>, index: usize, hop: &Hop, sata: &Sata) -> Findin
     let speed = sata.speed.value().map(ToString::to_string).unwrap_or_default();
     let faster = if sata.port_speed.value().is_some() { &sata.port_speed } else { &sata.drive_speed };
     let better = drive_bus::of_sata(&Sata { speed: faster.clone(), ..sata.clone() });
-    let gain = better.read.limit().and_then(|better| counterfactual::gain_of_better(judged, index, better));
+    let gain = better.read.rate().and_then(|better| counterfactual::gain_of_better(judged, index, better));
     let can = faster.value().map(ToString::to_string).unwrap_or_default();
     let port = if sata.port.is_empty() { &hop.name } else { &sata.port };
     let (why, check) = match sata.port_speed.value() {

@@ -34,10 +34,7 @@ fn is_too_slow_for_memory(run: &Run<'_>) -> bool {
 /// Whether it lasted as slow as a medium.
 fn is_slow_and_long(run: &Run<'_>) -> bool {
     const SLOW: f64 = 200e6;
-    let least = match run.op {
-        Op::Read => Nanos::from_millis(20_000),
-        Op::Write => Nanos::from_millis(105_000),
-    };
+    let least = Nanos::from_millis(run.op.pick(20_000, 105_000));
     let jobs = f64::from(run.measured.work.jobs.unwrap_or(1).max(1));
     let lasted = run.side.elapsed_ns.is_some_and(|time| time >= least);
     lasted && run.rate().get() / jobs < SLOW
@@ -221,18 +218,15 @@ const MORE: f64 = 1.1;
 pub(super) fn by_device_counters(run: &Run<'_>) -> Option<Signs> {
     let device = run.measured.devices.first()?;
     let ios = run.side.ios.filter(|ios| *ios > 0)?;
-    let reaches = match run.op {
-        Op::Read => run.is_direct() || run.is_random(),
-        Op::Write => run.is_direct() || run.is_durable(Durability::Each),
-    };
+    let reaches = run.is_direct() || run.op.pick(run.is_random(), run.is_durable(Durability::Each));
     // The kernel's counters of a run of less than a second are of another time.
     if !reaches || run.side.elapsed_ns.is_none_or(|time| time < Nanos::from_millis(2000)) {
         return None;
     }
-    let (done, merged, bytes) = match run.op {
-        Op::Read => (device.read_ios, device.read_merges, device.read_bytes),
-        Op::Write => (device.write_ios, device.write_merges, device.write_bytes),
-    };
+    let (done, merged, bytes) = run.op.pick(
+        (device.read_ios, device.read_merges, device.read_bytes),
+        (device.write_ios, device.write_merges, device.write_bytes),
+    );
     let (asked, seen, what) = match (run.side.bytes, bytes) {
         (Some(asked), Some(seen)) => (asked.as_f64(), seen.as_f64(), "bytes"),
         _ => (ios as f64, done.saturating_add(merged) as f64, "I/Os"),
@@ -272,15 +266,10 @@ pub(super) fn by_iostat(run: &Run<'_>) -> Option<Signs> {
 
 /// What each device did in one direction; with a single measurement in the text (`is_alone`) the median of its samples.
 pub(super) fn rates_of_devices(all: &[Device], op: Op, is_alone: bool) -> Vec<(&Device, BytesPerSec)> {
-    let of: fn(&IostatSample) -> Option<BytesPerSec> = match op {
-        Op::Read => |sample| sample.read,
-        Op::Write => |sample| sample.write,
-    };
-    let rates = base_devices(all.get(..MOST_BESIDE).unwrap_or(all)).into_iter().filter_map(|device| {
-        let rate = if is_alone { device.rate(of) } else { device.most(of) };
-        Some((device, rate?))
-    });
-    rates.collect()
+    let of: fn(&IostatSample) -> Option<BytesPerSec> = op.pick(|sample| sample.read, |sample| sample.write);
+    let rate = |device: &Device| if is_alone { device.rate(of) } else { device.most(of) };
+    let devices = base_devices(all.get(..MOST_BESIDE).unwrap_or(all)).into_iter();
+    devices.filter_map(|device| Some((device, rate(device)?))).collect()
 }
 
 /// Devices that are not made of others in the list: no partitions, arrays, mappings or loops, unless nothing else is there.

@@ -170,10 +170,7 @@ fn at_the_cipher(case: &result::Case<'_>) -> Option<Finding> {
     let ciphers = case.beside.measured().filter(|(of, _)| of.tool == Tool::Cryptsetup).map(|(_, one)| one);
     let ciphers: Vec<&Measured> = ciphers.filter(|one| one.work.label.starts_with("aes-xts")).collect();
     let (run, cipher, ceiling) = case.runs().find_map(|run| {
-        let share = match run.op {
-            Op::Read => READ_SHARE,
-            Op::Write => WRITE_SHARE,
-        };
+        let share = run.op.pick(READ_SHARE, WRITE_SHARE);
         let near = ciphers.iter().filter_map(|cipher| {
             let ceiling = cipher.side(run.op)?.bytes_per_second * share;
             NEAR_CIPHER.contains(&run.rate().fraction_of(ceiling)).then_some((*cipher, ceiling))

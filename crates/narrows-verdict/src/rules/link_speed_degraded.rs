@@ -5,9 +5,8 @@
 //! (software or firmware holds the link down); and, for a device of a kind that keeps its speed (drives, adapters, wired
 //! network, switches), the idle reading, with less confidence, when no saving of power explains it.
 
-use narrows_base::units::GtPerSec;
+use narrows_base::units::{BytesPerSec, GtPerSec};
 use narrows_machine::log::LogKind;
-use narrows_model::ceiling::Limit;
 
 use super::{Context, Judged};
 use crate::counterfactual;
@@ -40,7 +39,7 @@ fn retrained(context: &Context<'_>, judged: &Judged<'_>, link: &Link<'_>) -> Opt
         link.place()
     );
     let limits = at_speeds(link, speed, most).filter(|_| judged.is_limit(link.index));
-    let gain = limits.map(|[now, better]| better.rate - now.rate);
+    let gain = limits.map(|[now, better]| better - now);
     Some(
         finding(link, &summary)
             .seen("the kernel's log", format!("retrained at {held}"), event.source.as_str())
@@ -106,7 +105,7 @@ fn check_link(judged: &Judged<'_>, link: &Link<'_>) -> Option<Finding> {
 }
 
 /// What a link carries at its width with each of two speeds.
-fn at_speeds(link: &Link<'_>, now: GtPerSec, better: GtPerSec) -> Option<[Limit; 2]> {
+fn at_speeds(link: &Link<'_>, now: GtPerSec, better: GtPerSec) -> Option<[BytesPerSec; 2]> {
     let width = link.width()?;
     let at = |speed| counterfactual::link_at(link.link, speed, width);
     Some([at(now)?, at(better)?])
@@ -121,8 +120,8 @@ fn advice(
 ) -> Vec<Advice> {
     let gain = at_speeds(link, speed, common).and_then(|[now, better]| {
         // A link that saves power was already assumed to speed up in the ceilings; the gain is counted from this speed.
-        let whole = counterfactual::gain_of_better(judged, link.index, &better);
-        whole.or_else(|| judged.is_limit(link.index).then(|| better.rate - now.rate))
+        let whole = counterfactual::gain_of_better(judged, link.index, better);
+        whole.or_else(|| judged.is_limit(link.index).then(|| better - now))
     });
     if is_forced {
         return vec![

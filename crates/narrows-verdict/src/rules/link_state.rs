@@ -161,7 +161,7 @@ fn narrower_finding(
     let place = link.place();
     let summary = format!("{place} runs {width}; it ran {before} on {}.", best.lanes_at);
     let gain = counterfactual::link_at_width(link.link, before)
-        .and_then(|better| counterfactual::gain_of_better(judged, link.index, &better));
+        .and_then(|better| counterfactual::gain_of_better(judged, link.index, better));
     let kept =
         Evidence::new("greatest width that was seen", format!("{before}, at {}", best.lanes_at), source);
     Finding::about(Code::NarrowerThanBefore, Severity::Fault, link.hop, capitalised(&summary))

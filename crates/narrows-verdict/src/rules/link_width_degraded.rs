@@ -75,9 +75,9 @@ fn finding(
     cause: &Cause<'_>,
 ) -> Finding {
     let better = counterfactual::link_at_width(link.link, possible);
-    let gain = better.as_ref().and_then(|better| counterfactual::gain_of_better(judged, link.index, better));
-    let rates = match (judged.subject.ceilings.get(link.index).and_then(|c| c.read.rate()), &better) {
-        (Some(now), Some(better)) => format!("; that is {now} of {} usable", better.rate),
+    let gain = better.and_then(|better| counterfactual::gain_of_better(judged, link.index, better));
+    let rates = match (judged.subject.ceilings.get(link.index).and_then(|c| c.read.rate()), better) {
+        (Some(now), Some(better)) => format!("; that is {now} of {better} usable"),
         _ => String::new(),
     };
     let place = link.place();

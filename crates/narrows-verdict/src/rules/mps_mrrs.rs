@@ -8,7 +8,7 @@ use narrows_base::fact::Fact;
 use narrows_base::units::{Bytes, human};
 use narrows_machine::log::LogKind;
 use narrows_machine::pci::{Express, PortType};
-use narrows_model::ceiling::{Ceilings, Limit, pcie};
+use narrows_model::ceiling::{Ceiling, Ceilings, pcie};
 use narrows_model::path::LinkPort;
 
 use super::{Context, Judged};
@@ -95,8 +95,8 @@ fn inefficient(judged: &Judged<'_>, link: &Link<'_>) -> Option<Finding> {
         return None;
     }
     let better = better(link, supported);
-    let gain_of = |limit: Option<&Limit>| counterfactual::gain_of_better(judged, link.index, limit?);
-    let longer = (in_force < supported).then(|| gain_of(better.read.limit())).flatten();
+    let gain_of = |better: &Ceiling| counterfactual::gain_of_better(judged, link.index, better.rate()?);
+    let longer = (in_force < supported).then(|| gain_of(&better.read)).flatten();
     let request = device.max_read_request;
     // A read of the drive is a write to memory; what the drive asks for is what is written to it.
     let (summary, gain) = match longer {
@@ -110,7 +110,7 @@ fn inefficient(judged: &Judged<'_>, link: &Link<'_>) -> Option<Finding> {
             gain,
         ),
         None if request <= SHORT_REQUEST && request < supported => {
-            let gain = gain_of(better.write.limit())?;
+            let gain = gain_of(&better.write)?;
             let (request, payload) = (human::block_size(request), human::block_size(supported));
             (
                 format!(

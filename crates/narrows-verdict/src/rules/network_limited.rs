@@ -285,7 +285,7 @@ fn of_interface(context: &Context<'_>, judged: &Judged<'_>, link: &Link<'_>) -> 
         return None;
     }
     let wide = narrows_model::ceiling::pcie::device_wants(link.link);
-    let gain = wide.and_then(|wide| counterfactual::gain_of_better(judged, link.index, &wide));
+    let gain = wide.and_then(|wide| counterfactual::gain_of_better(judged, link.index, wide.rate));
     let noun = if ports == 1 { "wire carries" } else { "wires carry together" };
     let summary = format!(
         "The link of network card {} carries {carries}, and its {ports} {noun} {wire}.",

@@ -3,8 +3,7 @@
 use narrows_base::units::{BytesPerSec, Nanos, human};
 use narrows_base::workload::Pattern;
 use narrows_machine::block::BlockKind;
-use narrows_machine::captured::DeviceLoad;
-use narrows_model::ceiling::{Basis, Direction, Limit};
+use narrows_model::ceiling::{Basis, Direction};
 use narrows_model::path::{Hop, HopKind, HopSpec, RaidHop, RaidLevel};
 use narrows_paste::results::{Imported, Measured, Tool};
 
@@ -266,8 +265,7 @@ pub(super) fn slow_by_arithmetic(judged: &Judged<'_>, _: usize, array: &Hop) -> 
     let case = judged.case(Direction::Read);
     let (index, slow, next) = unequal_members(&case, array)?;
     let hop = case.path().hops.get(index).filter(|_| slow.get() < ALIKE * next.get())?;
-    let now = case.ceiling(index)?.limit()?;
-    let gain = counterfactual::gain_of_better(judged, index, &Limit { rate: next, ..now.clone() });
+    let gain = counterfactual::gain_of_better(judged, index, next);
     let summary = format!(
         "{} carries {slow}, and every other member of {} at least {next}: each gets the same share, so \
          all wait for the slowest.",
@@ -283,6 +281,11 @@ pub(super) fn slow_by_arithmetic(judged: &Judged<'_>, _: usize, array: &Hop) -> 
 
 /// One of several disks with the same load that works all the time while the others wait: `iostat` beside an array or a pool shows it.
 pub(super) fn slow_among_alike(context: &Context<'_>) -> Vec<Finding> {
+    let found = [Direction::Write, Direction::Read].into_iter().find_map(|direction| slowest(context, direction));
+    found.into_iter().collect()
+}
+
+fn slowest(context: &Context<'_>, direction: Direction) -> Option<Finding> {
     /// The loads are as much alike.
     const SAME: std::ops::RangeInclusive<f64> = 0.67..=1.5;
     /// It waits so many times as long as the slowest of the others.
@@ -295,53 +298,43 @@ pub(super) fn slow_among_alike(context: &Context<'_>) -> Vec<Finding> {
         let block = context.machine.block.get(name);
         block.is_some_and(|block| block.partition_of.is_none() && matches!(block.kind, BlockKind::Disk))
     };
-    let loads = || context.machine.loads.iter().filter(|(name, _)| is_whole(name));
-    let found = [Direction::Write, Direction::Read].into_iter().find_map(|direction| {
-        let of = |load: &DeviceLoad| match direction {
-            Direction::Write => (load.write, load.write_wait),
-            Direction::Read => (load.read, load.read_wait),
-        };
-        let all = loads().filter_map(|(name, fact)| {
-            let load = fact.value()?;
-            let (rate, wait) = of(load);
-            Some((name, rate?.get(), wait?.get() as f64, load.busy?, fact.source()))
-        });
-        let mut all: Vec<_> = all.filter(|(_, rate, ..)| *rate > 0.0).collect();
-        all.sort_by(|a, b| b.2.total_cmp(&a.2));
-        let (slow, others) = all.split_first().filter(|(_, others)| !others.is_empty())?;
-        let is_alike = others.iter().all(|one| SAME.contains(&(one.1 / slow.1)));
-        let next = others.first()?;
-        let has_room = others.iter().all(|one| one.3 < BUSY * slow.3);
-        let is_slow = slow.2 > SLOWER * next.2 && slow.2 > LONG && has_room && is_alike;
-        // Of two nobody knows which is as it should be, and one that has time left holds nothing back for long.
-        let is_certain = others.len() >= 2 && slow.3 >= BUSY;
-        is_slow.then(|| (direction, slow.0, slow.2, next.2, (others.len(), is_certain), slow.4.clone()))
+    let loads = context.machine.loads.iter().filter(|(name, _)| is_whole(name));
+    let loads = loads.filter_map(|(name, fact)| {
+        let load = fact.value()?;
+        let (rate, wait) = direction.pick((load.read, load.read_wait), (load.write, load.write_wait));
+        Some((name, rate?.get(), wait?.get() as f64, load.busy?, fact.source().as_str()))
     });
-    let Some((direction, name, wait, next, (others, is_certain), source)) = found else { return Vec::new() };
-    let what = if direction == Direction::Write { "write" } else { "read" };
-    let time = |nanos: f64| Nanos::new(nanos as u64);
-    let (wait_of, next_of) = (time(wait), time(next));
-    let summary = match others {
+    let mut all: Vec<_> = loads.filter(|(_, rate, ..)| *rate > 0.0).collect();
+    all.sort_by(|a, b| b.2.total_cmp(&a.2));
+    let (&(name, rate, wait, busy, source), others) = all.split_first()?;
+    let next = others.first()?.2;
+    let is_alike = others.iter().all(|one| SAME.contains(&(one.1 / rate)));
+    let has_room = others.iter().all(|one| one.3 < BUSY * busy);
+    if wait <= SLOWER * next || wait <= LONG || !has_room || !is_alike {
+        return None;
+    }
+    let (what, wait, next) = (direction.word(), result::time(wait), result::time(next));
+    let summary = match others.len() {
         1 => format!(
-            "{name} takes {wait_of} for a {what}, and the other with the same load {next_of}: what waits for both waits for {name}."
+            "{name} takes {wait} for a {what}, and the other with the same load {next}: what waits for both waits for {name}."
         ),
-        _ => format!(
-            "{name} takes {wait_of} for a {what}, and {others} others with the same load at most {next_of}: what waits for all of them waits for {name}."
+        others => format!(
+            "{name} takes {wait} for a {what}, and {others} others with the same load at most {next}: what waits for all of them waits for {name}."
         ),
     };
+    // Of two nobody knows which is as it should be, and one that has time left holds nothing back for long.
+    let is_certain = others.len() >= 2 && busy >= BUSY;
     let severity = if is_certain { Severity::Fault } else { Severity::Info };
     let is_it = |hop: &Hop| matches!(&hop.spec, HopSpec::Device(device) if device.block == *name);
-    vec![
-        context
-            .finding((Code::RaidSlowMember, severity), name, summary, is_it)
-            .with_confidence(Confidence::Medium)
-            .seen(format!("time of a {what} of {name}"), time(wait), source.as_str())
-            .seen("longest of the others", time(next), source.as_str())
-            .advise(format!(
-                "Look at `sudo smartctl -x /dev/{name}`: sectors that are read again, a link below its siblings', heat; and whether \
-                 it is of another model (drives with shingled tracks write so)."
-            )),
-    ]
+    let found = context
+        .finding((Code::RaidSlowMember, severity), name, summary, is_it)
+        .with_confidence(Confidence::Medium)
+        .seen(format!("time of a {what} of {name}"), wait, source)
+        .seen("longest of the others", next, source);
+    Some(found.advise(format!(
+        "Look at `sudo smartctl -x /dev/{name}`: sectors that are read again, a link below its siblings', heat; and whether \
+         it is of another model (drives with shingled tracks write so)."
+    )))
 }
 
 fn finding(hop: &Hop, summary: String, gain: Option<BytesPerSec>) -> Finding {

@@ -358,10 +358,7 @@ impl<'a> Beside<'a> {
 
     /// What is known of one direction.
     pub(crate) fn of_op(&self, op: Op) -> &BesideOfOp<'a> {
-        match op {
-            Op::Read => &self.reads,
-            Op::Write => &self.writes,
-        }
+        op.pick(&self.reads, &self.writes)
     }
 
     /// Results, this one among them.

@@ -97,10 +97,8 @@ fn one_lane(context: &Context<'_>, judged: &Judged<'_>, link: &Link<'_>) -> Opti
     let [one, four] = [1, 4].map(|lanes| counterfactual::link_at(link.link, speed, Lanes::new(lanes)));
     let (one, four) = (one?, four?);
     let summary = format!(
-        "{} runs x1 at {speed} ({}), and NVMe drives can use two or four lanes (x4: {}).",
-        capitalised(&link.place()),
-        one.rate,
-        four.rate
+        "{} runs x1 at {speed} ({one}), and NVMe drives can use two or four lanes (x4: {four}).",
+        capitalised(&link.place())
     );
     let slots = &context.machine.slots;
     let is_narrow = |slot: &&Slot| slot.width == Some(Lanes::new(1)) && is_named_wider(&slot.designation);
@@ -119,7 +117,7 @@ fn one_lane(context: &Context<'_>, judged: &Judged<'_>, link: &Link<'_>) -> Opti
         ),
         _ => "Look in the firmware's setup for the bandwidth of the slot; else use".to_owned(),
     };
-    let gain = counterfactual::gain_of_better(judged, link.index, &four);
+    let gain = counterfactual::gain_of_better(judged, link.index, four);
     Some(
         Finding::about(Code::SlotLimited, Severity::Limit, link.hop, summary)
             .with_confidence(Confidence::Medium)
@@ -236,26 +234,24 @@ fn check_link(context: &Context<'_>, judged: &Judged<'_>, link: &Link<'_>) -> Op
     let offered = counterfactual::link_at(link.link, speed, width)?;
     let wanted = counterfactual::link_at(link.link, device_speed, device_width)?;
     // Fewer lanes of a newer generation can carry as much as many of an older one; the device runs one of its own.
-    if offered.rate.get() >= wanted.rate.get() * 0.99 {
+    if offered.get() >= wanted.get() * 0.99 {
         return None;
     }
-    let need = need::of(context, link, offered.rate);
+    let need = need::of(context, link, offered);
     let fixed = link.link.part.why_fixed().filter(|_| need == Need::More);
     let binds = need == Need::More && fixed.is_none();
-    let gain = counterfactual::gain_of_better(judged, link.index, &wanted).filter(|_| binds);
+    let gain = counterfactual::gain_of_better(judged, link.index, wanted).filter(|_| binds);
     let who = if offer.is_known { "the slot offers" } else { "it trained" };
+    let why = match (fixed, need) {
+        (Some(why), _) => format!("; {why}"),
+        (None, Need::More) => String::new(),
+        (None, Need::Met) => "; what hangs behind it needs no more".to_owned(),
+        (None, Need::Unknown) => "; what its wires carry is not known".to_owned(),
+        (None, Need::UnknownKind) => "; what kind of device that is, no text tells".to_owned(),
+    };
     let summary = format!(
-        "{}: {who} {width} at {speed} ({}), and the device can use {device_width} at {device_speed} ({}){}.",
-        link.place(),
-        offered.rate,
-        wanted.rate,
-        match (fixed, need) {
-            (Some(why), _) => format!("; {why}"),
-            (None, Need::More) => String::new(),
-            (None, Need::Met) => "; what hangs behind it needs no more".to_owned(),
-            (None, Need::Unknown) => "; what its wires carry is not known".to_owned(),
-            (None, Need::UnknownKind) => "; what kind of device that is, no text tells".to_owned(),
-        },
+        "{}: {who} {width} at {speed} ({offered}), and the device can use {device_width} at {device_speed} ({wanted}){why}.",
+        link.place()
     );
     let advice = binds.then(|| {
         let action =

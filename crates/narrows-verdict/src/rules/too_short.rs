@@ -168,14 +168,11 @@ fn unseen(measured: &Measured, op: Op, side: &Side) -> Option<String> {
     if interval > trust::WIDEST_INTERVAL {
         return Some(format!("its mean closer than ±{} by its own samples", human::percent(interval)));
     }
-    let is_past = match op {
-        Op::Read => measured.work.direct == Some(true) && side.bytes.is_some_and(|bytes| bytes > CONTROLLER),
-        Op::Write => {
-            measured.work.durability == Some(Durability::Each)
-                && side.bytes.is_some_and(|bytes| bytes > DRIVE)
-        }
-    };
-    (!is_past).then(|| match side.bytes {
+    let (is_past, held) = op.pick(
+        (measured.work.direct == Some(true), CONTROLLER),
+        (measured.work.durability == Some(Durability::Each), DRIVE),
+    );
+    (!is_past || side.bytes.is_none_or(|bytes| bytes <= held)).then(|| match side.bytes {
         Some(bytes) => format!("what is behind the caches: {bytes} were moved"),
         None => "what is behind the caches".to_owned(),
     })
