@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
-use narrows_base::fact::{Fact, NOT_LOOKED_FOR, Source};
+use narrows_base::fact::{Fact, NOT_LOOKED_FOR};
 use narrows_base::units::BytesPerSec;
 use narrows_model::path::{Hop, HopId, HopSpec};
 use serde::{Deserialize, Serialize};
@@ -109,6 +109,11 @@ impl Code {
     pub fn as_str(self) -> String {
         word(self)
     }
+
+    /// The observation that disproves a finding of this code.
+    pub fn not_so_when(self) -> &'static str {
+        NOT_SO_WHEN.get(self.as_str().as_str()).map_or("", String::as_str)
+    }
 }
 
 /// A value as it stands in JSON, where it is a word.
@@ -163,10 +168,9 @@ impl Evidence {
 
     /// An observation from a fact; a missing fact is observed as missing.
     pub fn from_fact<T: ToString>(fact: impl Into<String>, observed: &Fact<T>) -> Self {
-        let value =
-            observed.value().map_or_else(|| observed.missing().unwrap_or_default(), ToString::to_string);
-        let source: &Source = observed.source();
-        Self::new(fact, value, source.as_str())
+        let missing = || observed.missing().unwrap_or_default();
+        let value = observed.value().map_or_else(missing, ToString::to_string);
+        Self::new(fact, value, observed.source().as_str())
     }
 }
 
@@ -298,10 +302,8 @@ impl Finding {
 
     /// The most that any of its steps brings.
     pub fn best_gain(&self) -> BytesPerSec {
-        self.advice
-            .iter()
-            .filter_map(|advice| advice.gain_bytes_per_second)
-            .fold(BytesPerSec::default(), BytesPerSec::max)
+        let gains = self.advice.iter().filter_map(|advice| advice.gain_bytes_per_second);
+        gains.fold(BytesPerSec::default(), BytesPerSec::max)
     }
 }
 
@@ -333,9 +335,3 @@ static NOT_SO_WHEN: LazyLock<BTreeMap<&str, String>> = LazyLock::new(|| {
     sections.filter_map(words).collect()
 });
 
-impl Code {
-    /// The observation that disproves a finding of this code.
-    pub fn not_so_when(self) -> &'static str {
-        NOT_SO_WHEN.get(self.as_str().as_str()).map_or("", String::as_str)
-    }
-}

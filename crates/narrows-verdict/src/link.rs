@@ -179,7 +179,7 @@ impl<'a> Link<'a> {
 
     /// The speed that was read while load ran, if any ran.
     pub(super) fn speed_under_load(&self, judged: &Judged<'_>) -> Option<GtPerSec> {
-        judged.subject.speed_under_load(self.link)
+        crate::speed_under_load(&judged.subject.runs, self.link)
     }
 
     /// The most lanes of the device end.

@@ -179,16 +179,11 @@ pub(crate) fn rank(case: &Case<'_>) -> Vec<Narrow> {
 /// The hops that move data and whose ceilings are not known. The application, memory and file systems are left out:
 /// nothing is published for them, and on a healthy machine they are wider than the hardware below.
 pub(crate) fn unknown_hops(case: &Case<'_>) -> Vec<usize> {
-    case.hops()
-        .filter(|(_, hop)| {
-            !matches!(
-                hop.kind(),
-                HopKind::Application | HopKind::Memory | HopKind::Filesystem | HopKind::BlockQueue
-            )
-        })
-        .filter(|(index, _)| matches!(case.ceiling(*index), Some(Ceiling::Unknown(_))))
-        .map(|(index, _)| index)
-        .collect()
+    use HopKind::{Application, BlockQueue, Filesystem, Memory};
+    let is_left_out = |hop: &Hop| matches!(hop.kind(), Application | Memory | Filesystem | BlockQueue);
+    let is_unknown = |index| matches!(case.ceiling(index), Some(Ceiling::Unknown(_)));
+    let unknown = case.hops().filter(|(index, hop)| !is_left_out(hop) && is_unknown(*index));
+    unknown.map(|(index, _)| index).collect()
 }
 
 /// The media with the ceiling of a class, of which the slowest may be narrower than `first`.
@@ -197,17 +192,12 @@ fn slower_media(case: &Case<'_>, first: &Narrow) -> Vec<usize> {
         let limit = case.ceiling(index).and_then(Ceiling::limit);
         limit.is_some_and(|limit| limit.basis == Basis::Guess)
     };
-    case.hops()
-        .filter(|(index, hop)| {
-            let HopSpec::Device(device) = &hop.spec else { return false };
-            let Some((read, write)) = medium::least_share(device).filter(|_| *index != first.hop) else {
-                return false;
-            };
-            let share = case.direction.pick(read, write);
-            is_guess(*index) && case.path_rate(*index).is_some_and(|rate| rate * share < first.rate)
-        })
-        .map(|(index, _)| index)
-        .collect()
+    let slower = case.hops().filter(|(index, _)| *index != first.hop).filter_map(|(index, hop)| {
+        let (read, write) = medium::least_share(hop.device()?)?;
+        let is_slower = case.path_rate(index)? * case.direction.pick(read, write) < first.rate;
+        (is_guess(index) && is_slower).then_some(index)
+    });
+    slower.collect()
 }
 
 /// The hop with the smallest ceiling.
@@ -223,12 +213,10 @@ fn smallest(case: &Case<'_>, ranked: &[Narrow]) -> Result<Attribution, String> {
         unknown.extend(slower_media(case, first));
     }
     let limit = case.ceiling(first.hop).and_then(Ceiling::limit);
-    let evidence = limit
-        .map(|limit| {
-            let facts = limit.facts.iter().map(|fact| Evidence::new(&fact.fact, &fact.value, &fact.source));
-            std::iter::once(Evidence::new("ceiling", limit.rate, &limit.formula)).chain(facts).collect()
-        })
-        .unwrap_or_default();
+    let evidence = limit.map_or_else(Vec::new, |limit| {
+        let facts = limit.facts.iter().map(|fact| Evidence::new(&fact.fact, &fact.value, &fact.source));
+        std::iter::once(Evidence::new("ceiling", limit.rate, &limit.formula)).chain(facts).collect()
+    });
     let guessed = limit.is_some_and(|limit| limit.basis == Basis::Guess);
     let confidence = match (unknown.is_empty(), guessed) {
         (true, false) => Confidence::High,

@@ -2,7 +2,7 @@
 
 use narrows_base::units::{BytesPerSec, human};
 use narrows_machine::activity::Resync;
-use narrows_model::path::{CryptHop, Hop, HopKind, HopSpec, RaidHop};
+use narrows_model::path::{CryptHop, HopSpec, RaidHop};
 
 use super::{Attribution, Cause, FULL_CORE, MOSTLY};
 use crate::case::Case;
@@ -36,15 +36,10 @@ pub(super) fn resync(case: &Case<'_>) -> Option<Attribution> {
 
 fn resync_evidence(raid: &RaidHop, running: &Resync, part: f64, how: &str) -> Vec<Evidence> {
     let md = format!("/sys/block/{}/md", raid.block);
-    let mut evidence = vec![Evidence::new("sync action", &running.action, format!("{md}/sync_action"))];
-    evidence
-        .extend(running.speed.map(|speed| Evidence::new("sync speed", speed, format!("{md}/sync_speed"))));
-    evidence.push(Evidence::new(
-        "part of the members' transfers that is not ours",
-        human::percent(part),
-        how,
-    ));
-    evidence
+    let action = Evidence::new("sync action", &running.action, format!("{md}/sync_action"));
+    let speed = running.speed.map(|speed| Evidence::new("sync speed", speed, format!("{md}/sync_speed")));
+    let part = Evidence::new("part of the members' transfers that is not ours", human::percent(part), how);
+    std::iter::once(action).chain(speed).chain([part]).collect()
 }
 
 /// The part of the members' transfers that a resync takes, and where that number is from. Members' counters say it;
@@ -85,16 +80,9 @@ fn workers(case: &Case<'_>) -> Option<(Vec<Evidence>, Confidence)> {
     let are_full = !busy.is_empty() && busy.values().all(|busy| *busy >= FULL_CORE);
     let is_most = are_full && all >= MOSTLY * busy.len() as f64;
     (all >= BUSY_WORKERS || is_most).then(|| {
-        let mut evidence =
-            vec![Evidence::new("kcryptd threads", format!("{all:.2} cores"), "/proc/[pid]/stat")];
-        if are_full {
-            evidence.push(Evidence::new(
-                "processors without time left",
-                busy.len().to_string(),
-                "/proc/stat",
-            ));
-        }
-        evidence.extend(room_below(case));
+        let threads = Evidence::new("kcryptd threads", format!("{all:.2} cores"), "/proc/[pid]/stat");
+        let full = are_full.then(|| Evidence::new("processors without time left", busy.len(), "/proc/stat"));
+        let evidence = std::iter::once(threads).chain(full).chain(room_below(case)).collect();
         (evidence, if all >= BUSY_WORKERS { Confidence::High } else { Confidence::Medium })
     })
 }
@@ -108,7 +96,10 @@ fn room_below(case: &Case<'_>) -> Option<Evidence> {
 /// rate.
 pub(super) fn cipher_in_worker(case: &Case<'_>) -> Option<Vec<Evidence>> {
     let measurement = case.measurement()?;
-    let (_, crypt) = crypt_hop(case)?;
+    let crypt = case.hops().find_map(|(_, hop)| match &hop.spec {
+        HopSpec::Crypt(crypt) => Some(crypt.as_ref()),
+        _ => None,
+    })?;
     let table = crypt.table.value()?;
     let in_worker = case.direction.pick(table.no_read_workqueue, table.no_write_workqueue);
     let rate = case.cipher_on_one_core(crypt)?;
@@ -118,13 +109,6 @@ pub(super) fn cipher_in_worker(case: &Case<'_>) -> Option<Vec<Evidence>> {
             Evidence::new("work queues", "off: the cipher runs in the worker", crypt.table.source().as_str()),
             Evidence::new("cipher on one core", rate, crypt.cipher.source().as_str()),
         ]
-    })
-}
-
-fn crypt_hop<'a>(case: &Case<'a>) -> Option<(&'a Hop, &'a CryptHop)> {
-    case.of_kind(HopKind::Crypt).find_map(|(_, hop)| match &hop.spec {
-        HopSpec::Crypt(crypt) => Some((hop, crypt.as_ref())),
-        _ => None,
     })
 }
 
