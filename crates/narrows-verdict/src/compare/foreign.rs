@@ -8,7 +8,7 @@ use super::input::{ComparedEntry, Tail};
 use crate::results::{ResultVerdict, Trust, judge_results};
 use narrows_base::lists::distinct;
 use narrows_base::measurement::PERCENTILES;
-use narrows_base::stats::BatchMeans;
+use narrows_base::stats::{self, BatchMeans};
 use narrows_base::units::{Bytes, BytesPerSec, Nanos, human};
 use narrows_paste::results::surroundings::Surroundings;
 use narrows_paste::results::{Durability, Imported, Long, Measured, Op, Page, Side, Tool, read};
@@ -94,21 +94,11 @@ fn samples(mut runs: Vec<ComparedEntry>) -> Option<ComparedEntry> {
     if rates.len() < 2 {
         return Some(first);
     }
-    let mean = rates.iter().sum::<f64>() / rates.len() as f64;
-    let squares: f64 = rates.iter().map(|rate| (rate - mean).powi(2)).sum();
-    let variance = (squares / (rates.len() - 1) as f64).max((ROUNDING * mean).powi(2));
-    let rate = BytesPerSec::new(mean);
-    let means = BatchMeans { mean: rate, variance, batches: rates.len() };
+    let rate = BytesPerSec::new(stats::mean(&rates));
+    let variance = stats::variance(&rates).max((ROUNDING * rate.get()).powi(2));
+    let means = Some(BatchMeans { mean: rate, variance, batches: rates.len() });
     let label = format!("{}, {} runs", first.label, rates.len());
-    Some(ComparedEntry {
-        label,
-        rate,
-        means: Some(means),
-        is_single: false,
-        tails: Vec::new(),
-        cautions,
-        ..first
-    })
+    Some(ComparedEntry { label, rate, means, is_single: false, tails: Vec::new(), cautions, ..first })
 }
 
 /// Whether to trust a result, in the words of `narrows FILE`: nothing where it is to be trusted for what it claims.

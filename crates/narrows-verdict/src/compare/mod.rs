@@ -7,7 +7,7 @@ mod paths;
 
 use std::collections::HashMap;
 
-use narrows_base::stats::{BatchMeans, student_t};
+use narrows_base::stats::{self, BatchMeans, student_t};
 use narrows_base::units::{BytesPerSec, Nanos};
 use serde::{Deserialize, Serialize};
 
@@ -387,12 +387,9 @@ impl Mean {
     /// The mean of values that are independent of each other; `None` for fewer than two.
     fn of(values: &[f64]) -> Option<Self> {
         let count = values.len() as f64;
-        if values.len() < 2 || values.iter().any(|value| !value.is_finite()) {
-            return None;
-        }
-        let value = values.iter().sum::<f64>() / count;
-        let squares: f64 = values.iter().map(|one| (one - value).powi(2)).sum();
-        Some(Self { value, squared_error: squares / (count - 1.0) / count, freedom: count - 1.0 })
+        let is_known = count >= 2.0 && values.iter().all(|value| value.is_finite());
+        let squared_error = stats::variance(values) / count;
+        is_known.then(|| Self { value: stats::mean(values), squared_error, freedom: count - 1.0 })
     }
 }
 

@@ -11,34 +11,24 @@ use narrows_paste::results::{Op, Tool};
 use super::result::{self, Run, Signs, declares_memory, time};
 use super::{Context, Judged, cached_command, network_limited, throttled};
 use crate::case::Case;
-use crate::finding::{Advice, Code, Confidence, Evidence, Finding, Severity};
+use crate::finding::{Code, Confidence, Evidence, Finding, Severity};
 use crate::trust::Audit;
 
 /// `cache_measured`: the bytes came from a cache, so the result says nothing of the devices.
 pub(super) fn of_path(_context: &Context<'_>, judged: &Judged<'_>) -> Vec<Finding> {
     let case = judged.case(Direction::Read);
-    judged
-        .subject
-        .runs
-        .iter()
-        .filter_map(|run| {
-            let case = Case { direction: run.direction, ..case.with_run(run) };
-            let evidence = Audit::of(&case).cached?;
-            let summary = format!(
-                "The run on {} moved {}, and the devices saw fewer: it measured a cache.",
-                judged.subject.path.target, run.measurement.bytes
-            );
-            let finding = match case.of_kind(HopKind::Memory).next() {
-                Some((_, memory)) => Finding::about(Code::CacheMeasured, Severity::Limit, memory, summary),
-                None => Finding::on(Code::CacheMeasured, Severity::Limit, "", summary),
-            };
-            let mut finding = finding.with_evidence(evidence).with_advice([Advice::new(
-                "Measure the block device instead, or a file system that honours O_DIRECT.",
-            )]);
-            finding.subject = judged.subject.path.target.clone();
-            Some(finding)
-        })
-        .collect()
+    let memory = case.of_kind(HopKind::Memory).next().map(|(_, memory)| memory.id.clone());
+    let found = judged.subject.runs.iter().filter_map(|run| {
+        let evidence = Audit::of(&Case { direction: run.direction, ..case.with_run(run) }).cached?;
+        let (target, bytes) = (&judged.subject.path.target, run.measurement.bytes);
+        let summary =
+            format!("The run on {target} moved {bytes}, and the devices saw fewer: it measured a cache.");
+        let found = Finding::on(Code::CacheMeasured, Severity::Limit, target, summary)
+            .with_evidence(evidence)
+            .advise("Measure the block device instead, or a file system that honours O_DIRECT.");
+        Some(Finding { hop: memory.clone(), ..found })
+    });
+    found.collect()
 }
 
 /// The fastest media (Optane) answer a read in some 5 µs at the application; NAND needs 50 µs to read a page. A mean
@@ -106,8 +96,7 @@ pub(super) fn of_result(case: &result::Case<'_>) -> Option<Finding> {
             .with_evidence(evidence)
             .not_so_when("the storage's own counters moved as many bytes as the tool (iostat, zpool iostat)")
             .advise(
-                "measure again past the caches: O_DIRECT, more data than twice the memory \
-                 of client and server, and \
+                "measure again past the caches: O_DIRECT, more data than twice the memory of client and server, and \
                  fsync within the measured time; `narrows measure TARGET` does that",
             )
             .with_confidence(confidence),
@@ -130,10 +119,9 @@ fn beside(run: &Run<'_>) -> Vec<Evidence> {
 const MOST_EVIDENCE: usize = 3;
 
 fn memory_latency(run: &Run<'_>) -> Option<Signs> {
-    let mean = run.mean()?;
-    let is_memory = mean < MEMORY_LATENCY && !run.is_synced_apart() && !run.reads_ahead();
-    is_memory
-        .then(|| run.signs().seen("mean latency of an I/O", time(mean)).with_confidence(Confidence::High))
+    let may_wait = !run.is_synced_apart() && !run.reads_ahead();
+    let mean = run.mean().filter(|mean| may_wait && *mean < MEMORY_LATENCY)?;
+    Some(run.signs().seen("mean latency of an I/O", time(mean)).with_confidence(Confidence::High))
 }
 
 /// An asynchronous engine that spends its time in the submission does not wait for a device: the kernel answers within
@@ -143,11 +131,8 @@ fn inside_the_call(run: &Run<'_>) -> Option<Signs> {
     if submission < 10.0 * completion || completion > MEMORY_LATENCY || run.is_synced_apart() {
         return None;
     }
-    Some(
-        run.signs()
-            .seen("mean time within the submission", time(submission))
-            .seen("mean time behind it", time(completion)),
-    )
+    let signs = run.signs().seen("mean time within the submission", time(submission));
+    Some(signs.seen("mean time behind it", time(completion)))
 }
 
 fn rotating(run: &Run<'_>) -> Option<Signs> {
@@ -178,12 +163,9 @@ fn in_memory(run: &Run<'_>) -> Option<Signs> {
 fn above_the_wire(run: &Run<'_>) -> Option<Signs> {
     run.has(Word::RemoteStorage)?;
     let (wire, source) = run.case.around.wire.clone()?;
-    let all = run.case.beside.measured().flat_map(|(_, one)| one.sides());
-    let mut rates = all.map(|(_, side)| side.bytes_per_second.fraction_of(wire));
-    if !rates.any(|share| (0.75..=1.0).contains(&share)) {
-        return None;
-    }
-    (run.rate().get() > 1.03 * wire.get())
+    let mut all = run.case.beside.measured().flat_map(|(_, one)| one.sides());
+    let is_filled = all.any(|(_, side)| (0.75..=1.0).contains(&side.bytes_per_second.fraction_of(wire)));
+    (is_filled && run.rate().get() > 1.03 * wire.get())
         .then(|| run.signs().seen("rate", run.rate()).told("all that the wire carries", wire, source))
 }
 
@@ -299,13 +281,10 @@ fn in_arc(run: &Run<'_>) -> Option<Signs> {
     (!is_device && !pool_reads && !waits).then(|| {
         let zfs = "ZFS, which reads from its cache what is there";
         let mut signs = run.signs().told("the file system", zfs, source).seen("working set", set);
-        if let Some((memory, source)) = run.case.memory() {
-            signs = signs.told("main memory", memory, source);
-        }
-        match run.mean() {
-            Some(mean) => signs.seen("mean latency of an I/O", time(mean)),
-            None => signs,
-        }
+        let memory = run.case.memory();
+        signs.evidence.extend(memory.map(|(memory, of)| Evidence::new("main memory", memory, of)));
+        signs.evidence.extend(run.mean().map(|mean| run.evidence("mean latency of an I/O", time(mean))));
+        signs
     })
 }
 

@@ -24,14 +24,8 @@ pub(super) fn by_command(run: &Run<'_>) -> Option<Signs> {
     }
 }
 
-/// Where nothing tells how much memory there is, what lasted as slow as a medium is not taken for memory: even the processor of a
-/// single-board computer copies some hundred MB/s. Writes may wait in memory for 35 s ([`was_written_back`]), and are given thrice
-/// that.
-fn is_too_slow_for_memory(run: &Run<'_>) -> bool {
-    run.case.memory().is_none() && is_slow_and_long(run)
-}
-
-/// Whether it lasted as slow as a medium.
+/// Whether it lasted as slow as a medium, too slow for memory: even the processor of a single-board computer copies some hundred
+/// MB/s. Writes may wait in memory for 35 s ([`was_written_back`]), and are given thrice that.
 fn is_slow_and_long(run: &Run<'_>) -> bool {
     const SLOW: f64 = 200e6;
     let least = Nanos::from_millis(run.op.pick(20_000, 105_000));
@@ -58,16 +52,12 @@ fn through_cache(run: &Run<'_>, op: Op, bytes: Bytes) -> Signs {
 fn of_dd(run: &Run<'_>) -> Option<Signs> {
     let bytes = run.side.bytes.filter(|bytes| run.case.fits_memory(*bytes))?;
     let target = run.measured.work.target.as_deref();
+    let is_null = target.is_none_or(|target| target.starts_with("/dev/null"));
+    // Another copy, above this one, wrote the same file.
+    let before = |target| run.case.beside.is_written_before(target, run.case.result);
     let is_cached = match run.op {
-        Op::Write => {
-            let is_null = target.is_none_or(|target| target.starts_with("/dev/null"));
-            run.is_durable(Durability::None) && !is_null && !was_written_back(run.side)
-        }
-        // Another copy, above this one, wrote the same file.
-        Op::Read => {
-            let before = |target| run.case.beside.is_written_before(target, run.case.result);
-            !run.case.result.is_cold && target.is_some_and(before) && !is_slow_and_long(run)
-        }
+        Op::Write => run.is_durable(Durability::None) && !is_null && !was_written_back(run.side),
+        Op::Read => !run.case.result.is_cold && target.is_some_and(before) && !is_slow_and_long(run),
     };
     (run.is_buffered() && is_cached).then(|| through_cache(run, run.op, bytes))
 }
@@ -84,11 +74,9 @@ fn was_written_back(side: &Side) -> bool {
 fn of_fio(run: &Run<'_>) -> Option<Signs> {
     let bytes = run.side.bytes.filter(|_| run.is_buffered())?;
     let visited = run.measured.work.working_set.map_or(bytes, |set| set.min(bytes));
+    let syncs = !run.is_durable(Durability::None) || run.measured.sync_ns.is_some();
     let is_cached = match run.op {
-        Op::Write => {
-            let syncs = !run.is_durable(Durability::None) || run.measured.sync_ns.is_some();
-            !syncs && !was_written_back(run.side)
-        }
+        Op::Write => !syncs && !was_written_back(run.side),
         Op::Read => run.measured.work.working_set.is_some_and(|set| bytes.as_f64() > 1.1 * set.as_f64()),
     };
     (is_cached && run.case.fits_memory(visited)).then(|| through_cache(run, run.op, visited))
@@ -97,8 +85,8 @@ fn of_fio(run: &Run<'_>) -> Option<Signs> {
 /// IOzone writes its own file first, and diskspd visits it again and again.
 fn buffered(run: &Run<'_>) -> Option<Signs> {
     let set = run.set_in_memory()?;
-    let durable = matches!(run.measured.work.durability, Some(Durability::Each | Durability::AtEnd));
-    let waits = run.op == Op::Write && durable;
+    let is_durable = run.is_durable(Durability::Each) || run.is_durable(Durability::AtEnd);
+    let waits = run.op == Op::Write && is_durable;
     (run.is_buffered() && !waits).then(|| through_cache(run, run.op, set))
 }
 
@@ -111,8 +99,9 @@ fn prepared(run: &Run<'_>) -> Option<Signs> {
         Tool::Sysbench => run.op == Op::Write && run.is_durable(Durability::Each),
         _ => !run.is_durable(Durability::None),
     };
-    let is_cached = run.is_buffered() && !durable && !is_too_slow_for_memory(run);
-    is_cached.then(|| through_cache(run, run.op, set))
+    // Where nothing tells how much memory there is, what lasted as slow as a medium is not taken for memory.
+    let is_too_slow = run.case.memory().is_none() && is_slow_and_long(run);
+    (run.is_buffered() && !durable && !is_too_slow).then(|| through_cache(run, run.op, set))
 }
 
 /// What was just written is read back many times as fast, and fits memory: f3read and `rados bench seq` after their writes.

@@ -18,28 +18,21 @@ const NO_PASSES: f64 = 10.0;
 
 /// Numbers of one result that contradict each other: it was edited, or two parts of it are of different runs.
 pub(super) fn inconsistent_numbers(case: &Case<'_>) -> Option<Finding> {
-    derived(case).or_else(|| {
-        let mut found: Vec<Finding> = case.runs().filter_map(|run| contradiction(case, &run)).collect();
-        let worst = found.iter().position(|one| one.severity != Severity::Info).unwrap_or(0);
-        (worst < found.len()).then(|| found.swap_remove(worst))
-    })
+    derived(case)
+        .or_else(|| case.runs().filter_map(|run| contradiction(case, &run)).min_by_key(|one| one.severity))
 }
 
 /// What of the numbers of a run cannot be so, told by others of them.
 fn contradiction(case: &Case<'_>, run: &Run<'_>) -> Option<Finding> {
-    let (mut severity, mut evidence) = match case.result.tool {
-        Tool::Fio => (Severity::Limit, fio(run)),
-        Tool::Kdiskmark | Tool::Crystaldiskmark => {
-            let stands = apart(run).is_some_and(|(by_rate, latency)| by_rate > NO_PASSES * latency);
-            (if stands { Severity::Limit } else { Severity::Info }, marks(run))
-        }
-        _ => (Severity::Limit, Vec::new()),
+    let of_all: Vec<Evidence> = out_of_order(run).into_iter().chain(blocks(run)).collect();
+    let stands = || apart(run).is_some_and(|(by_rate, latency)| by_rate > NO_PASSES * latency);
+    let (is_certain, by_tool) = match case.result.tool {
+        Tool::Fio => (true, fio(run)),
+        Tool::Kdiskmark | Tool::Crystaldiskmark => (!of_all.is_empty() || stands(), marks(run)),
+        _ => (true, Vec::new()),
     };
-    let by_tool = evidence.len();
-    evidence.extend(out_of_order(run).into_iter().chain(blocks(run)));
-    if evidence.len() > by_tool {
-        severity = Severity::Limit;
-    }
+    let severity = if is_certain { Severity::Limit } else { Severity::Info };
+    let evidence = [by_tool, of_all].concat();
     let summary = format!("The numbers of the {} contradict each other", run.name());
     (!evidence.is_empty()).then(|| {
         inconsistent(case, severity, summary, evidence)
@@ -64,15 +57,13 @@ fn derived(case: &Case<'_>) -> Option<Finding> {
     let first = wrong.first()?;
     let shown = |value: f64| format!("{value:.6}").trim_end_matches('0').trim_end_matches('.').to_owned();
     let evidence = wrong.iter().take(3).map(|one| {
-        let value =
-            format!("{} is printed, {} is what its parts make", shown(one.printed), shown(one.computed));
-        Evidence::new(one.name.clone(), value, case.result.place())
+        let (printed, made) = (shown(one.printed), shown(one.computed));
+        let value = format!("{printed} is printed, {made} is what its parts make");
+        Evidence::new(&one.name, value, case.result.place())
     });
     let summary = format!("The {} is not that of the numbers beside it", first.name);
-    Some(
-        inconsistent(case, Severity::Limit, summary, evidence)
-            .not_so_when("parts of the same run stand elsewhere"),
-    )
+    let found = inconsistent(case, Severity::Limit, summary, evidence);
+    Some(found.not_so_when("parts of the same run stand elsewhere"))
 }
 
 fn differ(a: f64, b: f64, far: f64) -> bool {
@@ -103,15 +94,13 @@ fn fio(run: &Run<'_>) -> Vec<Evidence> {
         seen.push(run.evidence("`bw_bytes` and `bw` × 1024", format!("{rate} and {second}")));
     }
     // Text rounds counts of I/Os per second; JSON does not.
-    if let (Some(iops), Some(elapsed), Some(ios), Some(_)) =
-        (side.iops, side.elapsed_ns, side.ios, side.second_rate)
-    {
-        let counted = iops.get() * elapsed.as_secs_f64();
-        if differ(counted, ios as f64, FAR) {
-            let value = format!("{} and {}", human::count(counted), human::count(ios as f64));
-            seen.push(run.evidence("rate × time and the count of I/Os", value));
-        }
-    }
+    let by_rate = side.second_rate.and(side.iops).zip(side.elapsed_ns);
+    let by_rate = by_rate.map(|(iops, elapsed)| iops.get() * elapsed.as_secs_f64());
+    let both = by_rate.zip(side.ios).map(|(by_rate, ios)| (by_rate, ios as f64));
+    seen.extend(both.filter(|(by_rate, ios)| differ(*by_rate, *ios, FAR)).map(|(by_rate, ios)| {
+        let value = format!("{} and {}", human::count(by_rate), human::count(ios));
+        run.evidence("rate × time and the count of I/Os", value)
+    }));
     seen
 }
 
@@ -150,10 +139,9 @@ fn apart(run: &Run<'_>) -> Option<(f64, f64)> {
 }
 
 fn marks(run: &Run<'_>) -> Vec<Evidence> {
-    let differing = apart(run)
-        .filter(|(by_rate, latency)| *by_rate >= PASSES * latency || *latency >= PASSES * by_rate)
-        .map(|(by_rate, latency)| format!("{} and {}", time(latency), time(by_rate)));
-    differing.map(|value| run.evidence("latency, and depth ÷ I/Os per second", value)).into_iter().collect()
+    let apart = apart(run).filter(|(rate, latency)| *rate >= PASSES * latency || *latency >= PASSES * rate);
+    let shown = apart.map(|(by_rate, latency)| format!("{} and {}", time(latency), time(by_rate)));
+    shown.map(|value| run.evidence("latency, and depth ÷ I/Os per second", value)).into_iter().collect()
 }
 
 /// Zeros were written, or addresses were read that hold nothing: storage does less work for both.
@@ -203,12 +191,12 @@ fn holes(case: &Case<'_>) -> Option<Finding> {
 
 /// A file whose name says that it holds zeros was read.
 fn zeros_by_name(case: &Case<'_>) -> Option<Finding> {
+    const ZEROS: [&str; 5] = ["zero", "zeros", "zeroes", "zerofile", "zeroed"];
     let name = |measured: &Measured| {
         let target = measured.work.target.as_deref().filter(|target| !target.starts_with("/dev/"))?;
         let name = target.rsplit('/').next()?;
-        let is_called = name.split(|c: char| !c.is_ascii_alphabetic()).any(|word| {
-            matches!(word.to_ascii_lowercase().as_str(), "zero" | "zeros" | "zeroes" | "zerofile" | "zeroed")
-        });
+        let mut words = name.split(|c: char| !c.is_ascii_alphabetic());
+        let is_called = words.any(|word| ZEROS.iter().any(|zeros| word.eq_ignore_ascii_case(zeros)));
         is_called.then(|| name.to_owned())
     };
     let mut reads = case.runs().filter(|run| run.op == Op::Read);
@@ -264,17 +252,16 @@ pub(super) fn not_synchronous(case: &Case<'_>) -> Option<Finding> {
 }
 
 fn called_synchronous(case: &Case<'_>) -> Option<Finding> {
-    let claims = |label: &str| {
-        let words = label.split(|c: char| !c.is_ascii_alphanumeric());
-        words.into_iter().any(|word| {
-            matches!(word.to_ascii_lowercase().as_str(), "sync" | "synchronous" | "fsync" | "dsync")
-        })
+    const CLAIMS: [&str; 4] = ["sync", "synchronous", "fsync", "dsync"];
+    let is_plain = |run: &Run<'_>| {
+        let waits_late = run.is_durable(Durability::None) || run.is_durable(Durability::AtEnd);
+        run.tool() == Tool::Fio && run.op == Op::Write && run.measured.sync_ns.is_none() && waits_late
     };
-    let run = case.runs().filter(|run| run.tool() == Tool::Fio && run.op == Op::Write).find(|run| {
-        claims(&run.measured.work.label)
-            && run.measured.sync_ns.is_none()
-            && matches!(run.measured.work.durability, Some(Durability::None | Durability::AtEnd))
-    })?;
+    let claims = |run: &Run<'_>| {
+        let mut words = run.measured.work.label.split(|c: char| !c.is_ascii_alphanumeric());
+        words.any(|word| CLAIMS.iter().any(|claim| word.eq_ignore_ascii_case(claim)))
+    };
+    let run = case.runs().find(|run| is_plain(run) && claims(run))?;
     let work = &run.measured.work;
     let summary = format!(
         "`{}` calls itself synchronous, but its writes were not: the rate says nothing of durable writes",
