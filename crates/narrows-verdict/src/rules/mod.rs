@@ -46,7 +46,6 @@ use narrows_machine::Machine;
 use narrows_machine::pci::PciDevice;
 use narrows_model::ceiling::Direction;
 use narrows_model::path::{Hop, HopId, Target};
-use narrows_paste::results::Tool;
 
 use crate::Subject;
 use crate::attribution::{self, Attribution, Cause};
@@ -122,7 +121,7 @@ impl<'a> Judged<'a> {
     /// The directions that the hop at `index` limits. Once a direction was measured, arithmetic on the other one is no
     /// ground for a finding.
     pub(super) fn limited_by(&self, index: usize) -> impl Iterator<Item = (Direction, &Attribution)> {
-        let counts = |direction| self.audits.is_empty() || self.audits.contains_key(direction);
+        let counts = |direction: &Direction| self.audits.is_empty() || self.audits.contains_key(direction);
         self.limits().filter(move |(direction, limit)| limit.hop == index && counts(direction))
     }
 
@@ -240,10 +239,9 @@ impl Rule {
 
 /// What is found in a result of another tool.
 pub(super) fn of_result(case: &result::Case<'_>) -> Vec<Finding> {
-    let is_of_load = !matches!(case.result.tool, Tool::Iostat | Tool::Zpooliostat);
     let found = RULES.iter().filter_map(|rule| match rule {
         Rule::Counters(rule) => rule(case),
-        Rule::Result(rule) if is_of_load => rule(case),
+        Rule::Result(rule) if !case.is_of_counters() => rule(case),
         _ => None,
     });
     found.collect()

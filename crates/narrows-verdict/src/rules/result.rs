@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use narrows_base::stats::WINDOWS;
+use narrows_base::stats::{WINDOWS, mean};
 use narrows_base::units::{Bytes, BytesPerSec, Nanos, human};
 use narrows_base::workload::Pattern;
 use narrows_machine::Machine;
@@ -37,13 +37,18 @@ impl<'a> Case<'a> {
         self.result.measurements.iter().take(MOST_BESIDE)
     }
 
+    /// Whether it is of counters of devices, for which no command was given and none was missed.
+    pub(crate) const fn is_of_counters(&self) -> bool {
+        matches!(self.result.tool, Tool::Iostat | Tool::Zpooliostat)
+    }
+
     /// Main memory, and who says so.
     pub(crate) fn memory(&self) -> Option<(Bytes, String)> {
-        let own = self.machine.and_then(|machine| {
-            let fact = &machine.cpus.memory;
+        let of_machine = || {
+            let fact = &self.machine?.cpus.memory;
             Some((*fact.value()?, fact.source().as_str().to_owned()))
-        });
-        self.around.memory.clone().or(own)
+        };
+        self.around.memory.clone().or_else(of_machine)
     }
 
     /// Whether so many bytes fit a cache in memory; when memory is not known, whether they fit most machines' memory.
@@ -94,8 +99,7 @@ impl<'a> Run<'a> {
 
     /// Whether waiting for durability is a call of its own, so that writes may be as fast as memory.
     pub(crate) fn is_synced_apart(&self) -> bool {
-        let syncs =
-            self.measured.sync_ns.is_some() || self.measured.work.durability == Some(Durability::Each);
+        let syncs = self.measured.sync_ns.is_some() || self.is_durable(Durability::Each);
         self.op == Op::Write && syncs
     }
 
@@ -130,11 +134,9 @@ impl<'a> Run<'a> {
     /// answered from memory although a drive has read every byte, so that their latency says nothing of where they came from.
     pub(crate) fn reads_ahead(&self) -> bool {
         let work = &self.measured.work;
-        let in_order = work.pattern == Some(Pattern::Sequential) && work.direct == Some(false);
-        let once = match (self.side.bytes, work.working_set) {
-            (Some(bytes), Some(set)) => bytes.as_f64() <= 1.1 * set.as_f64(),
-            _ => true,
-        };
+        let in_order = work.pattern == Some(Pattern::Sequential) && self.is_buffered();
+        let all = self.side.bytes.zip(work.working_set);
+        let once = all.is_none_or(|(bytes, set)| bytes.as_f64() <= 1.1 * set.as_f64());
         self.op == Op::Read && in_order && once
     }
 
@@ -142,12 +144,10 @@ impl<'a> Run<'a> {
     pub(crate) fn name(&self) -> String {
         let order = self.measured.work.pattern.map(|order| format!("{} ", order.word())).unwrap_or_default();
         let (label, op) = (&self.measured.work.label, self.op.word());
-        let of = if label.is_empty() || label.contains(op) && self.case.result.measurements.len() == 1 {
-            String::new()
-        } else {
-            format!(" of `{label}`")
-        };
-        format!("{order}{op}s{of}")
+        match label.is_empty() || label.contains(op) && self.case.result.measurements.len() == 1 {
+            true => format!("{order}{op}s"),
+            false => format!("{order}{op}s of `{label}`"),
+        }
     }
 
     /// Where it stands.
@@ -199,9 +199,8 @@ impl<'a> Run<'a> {
 
     /// Whether the last window is clearly below the ones before it.
     pub(crate) fn is_still_falling(&self) -> bool {
-        self.window_means().is_some_and(|([first, second, third, fourth, last], _)| {
-            last < 0.85 * ((first + second + third + fourth) / 4.0)
-        })
+        let falls = |[before @ .., last]: [f64; WINDOWS]| last < 0.85 * mean(&before);
+        self.window_means().is_some_and(|(means, _)| falls(means))
     }
 }
 

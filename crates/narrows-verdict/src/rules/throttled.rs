@@ -128,9 +128,8 @@ fn both_ways(run: &Run<'_>) -> Option<Signs> {
     let limit = sold(iops)?;
     let rate = |op: Op| {
         let all = run.case.beside.measured().map(|(_, one)| one).filter(|one| !is_mixed(one));
-        all.filter_map(|one| one.side(op)?.iops)
-            .map(|iops| iops.get())
-            .find(|other| (other / iops - 1.0).abs() <= 0.01)
+        let mut all = all.filter_map(|one| Some(one.side(op)?.iops?.get()));
+        all.find(|other| (other / iops - 1.0).abs() <= 0.01)
     };
     let (read, write) = (rate(Op::Read)?, rate(Op::Write)?);
     (run.measured.asked_in_flight()? > 1.0).then(|| {
@@ -220,10 +219,8 @@ fn parked(run: &Run<'_>) -> Option<Signs> {
     let percentiles = run.side.latency_ns.as_ref()?.percentiles.iter();
     let percentiles: Vec<&Percentile> =
         percentiles.filter(|one| (20.0..=99.0).contains(&one.percent)).collect();
-    let (low, high) = percentiles.windows(2).find_map(|pair| match pair {
-        [low, high] if high.latency_ns > 5.0 * low.latency_ns => Some((*low, *high)),
-        _ => None,
-    })?;
+    let mut pairs = percentiles.iter().zip(percentiles.iter().skip(1));
+    let (&low, &high) = pairs.find(|(low, high)| high.latency_ns > 5.0 * low.latency_ns)?;
     let above: Vec<&&Percentile> = percentiles.iter().filter(|one| one.percent >= high.percent).collect();
     let last = above.last()?.latency_ns;
     // A medium's own tail (garbage collection, a missed revolution) spreads; and it is no large part of the I/Os.
@@ -250,23 +247,16 @@ fn whatever_the_queue(run: &Run<'_>) -> Option<Signs> {
     if !is_flat || depth < 8.0 || !run.is_random() {
         return None;
     }
-    let others = run.case.beside.measured().filter(|(of, _)| of.tool == Tool::Fio).map(|(_, one)| one);
-    let single = others
-        .filter(|one| is_random(one) && one.work.block_size == run.measured.work.block_size)
-        .find(|one| {
-        let other = iops_of(one, run.op);
-        one.asked_in_flight().is_some_and(|other| other * 8.0 <= depth)
-            && iops < 1.1 * other
-            && iops > 0.9 * other
+    let mut others = run.case.beside.measured().filter(|(of, _)| of.tool == Tool::Fio).map(|(_, one)| one);
+    let (single, few, other) = others.find_map(|one| {
+        let (few, other) = (one.asked_in_flight()?, iops_of(one, run.op));
+        let is_same = is_random(one) && one.work.block_size == run.measured.work.block_size;
+        let is_alike = iops < 1.1 * other && iops > 0.9 * other;
+        (is_same && is_alike && few * 8.0 <= depth).then_some((one, few, other))
     })?;
-    let other = single.side(run.op)?.iops?.get();
     let with = |count: f64| format!("I/Os per second with {} in flight", human::count(count));
-    Some(
-        run.signs()
-            .seen(with(depth), human::count(iops))
-            .told(with(single.asked_in_flight()?), human::count(other), run.case.source(single))
-            .with_confidence(Confidence::High),
-    )
+    let signs = run.signs().seen(with(depth), human::count(iops)).with_confidence(Confidence::High);
+    Some(signs.told(with(few), human::count(other), run.case.source(single)))
 }
 
 #[cfg(test)]

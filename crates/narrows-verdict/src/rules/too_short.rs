@@ -69,23 +69,22 @@ fn over_too_soon(case: &result::Case<'_>) -> Option<Finding> {
 }
 
 fn short<'c>(case: &'c result::Case<'_>) -> Vec<Short<'c>> {
-    let mut short: Vec<Short<'c>> = Vec::new();
-    for run in case.runs() {
-        let Some(elapsed) = elapsed(run.side) else { continue };
+    let of_runs = case.runs().filter_map(|run| {
         let Run { measured, op, side, .. } = run;
+        let elapsed = elapsed(side)?;
         let is_unseen = elapsed < SHORTEST && unseen(measured, op, side).is_some();
-        if is_unseen || elapsed <= STILL_CHANGING && run.is_still_falling() {
-            short.push(Short { measured, op: Some(op), elapsed, is_falling: !is_unseen });
-        }
-    }
+        let is_falling = !is_unseen && elapsed <= STILL_CHANGING && run.is_still_falling();
+        (is_unseen || is_falling).then_some(Short { measured, op: Some(op), elapsed, is_falling })
+    });
     // Reads and writes that the tool of somebody else does not tell apart; narrows says of its own when they were short.
     let others = case.result.measurements.iter().filter(|_| case.result.tool != Tool::Narrows);
-    for (measured, side) in others.filter_map(|one| Some((one, one.both.as_ref()?))) {
-        let brief = elapsed(side).filter(|elapsed| *elapsed < SHORTEST);
-        let brief = brief.filter(|_| unseen(measured, Op::Read, side).is_some());
-        short.extend(brief.map(|elapsed| Short { measured, op: None, elapsed, is_falling: false }));
-    }
-    short
+    let others = others.filter_map(|measured| {
+        let side = measured.both.as_ref()?;
+        let elapsed = elapsed(side).filter(|elapsed| *elapsed < SHORTEST)?;
+        unseen(measured, Op::Read, side)?;
+        Some(Short { measured, op: None, elapsed, is_falling: false })
+    });
+    of_runs.chain(others).collect()
 }
 
 /// How much it matters that a tool's run was short; `None` where its own protocol is that short, or ends with its work.
@@ -103,11 +102,9 @@ fn severity(case: &result::Case<'_>) -> Option<Severity> {
         Tool::Ioping | Tool::Iouring if is_known(case) => Severity::Info,
         Tool::Fio if is_latency_of_reads(case) && is_known(case) => Severity::Info,
         Tool::Ioping | Tool::Iouring | Tool::Radosbench | Tool::Benchsh | Tool::Nench => Severity::Limit,
-        Tool::Sysbench | Tool::F3 | Tool::H2testw | Tool::Fsmark | Tool::Spdk | Tool::Gdsio => {
-            Severity::Limit
-        }
+        Tool::Sysbench | Tool::F3 | Tool::H2testw | Tool::Fsmark | Tool::Spdk => Severity::Limit,
         Tool::Fio | Tool::Dd | Tool::Diskspd | Tool::Iozone | Tool::Vdbench => Severity::Limit,
-        Tool::Narrows | Tool::Rbdbench | Tool::Xfsio | Tool::Stressng => Severity::Limit,
+        Tool::Narrows | Tool::Rbdbench | Tool::Xfsio | Tool::Stressng | Tool::Gdsio => Severity::Limit,
         Tool::Iobench | Tool::Warp => Severity::Limit,
     })
 }
@@ -117,8 +114,7 @@ fn is_latency_of_reads(case: &result::Case<'_>) -> bool {
     const ENOUGH: Nanos = Nanos::from_millis(9_500);
     case.runs().all(|run| {
         let is_one = run.op == Op::Read && run.measured.asked_in_flight() == Some(1.0);
-        let is_direct = run.measured.work.direct == Some(true);
-        is_one && is_direct && elapsed(run.side).is_some_and(|elapsed| elapsed >= ENOUGH)
+        is_one && run.is_direct() && elapsed(run.side).is_some_and(|elapsed| elapsed >= ENOUGH)
     })
 }
 
@@ -142,9 +138,8 @@ fn is_known(case: &result::Case<'_>) -> bool {
         let latency = side.latency_ns.as_ref();
         let by_requests = latency.and_then(|one| Some((one.deviation? / one.mean?, side.ios?)));
         let by_seconds = || Some((side.spread?.relative()?, side.spread?.samples?));
-        by_requests
-            .or_else(by_seconds)
-            .and_then(|(deviation, count)| trust::interval_of_independent(deviation, count))
+        let (deviation, count) = by_requests.or_else(by_seconds)?;
+        trust::interval_of_independent(deviation, count)
     };
     case.runs().all(|run| known(run.side).is_some_and(|interval| interval <= trust::WIDEST_INTERVAL))
 }
@@ -181,16 +176,12 @@ fn unseen(measured: &Measured, op: Op, side: &Side) -> Option<String> {
 /// `cryptsetup benchmark` runs each cipher for a second (its `lib/utils_benchmark.c`), on a clock that may still rise.
 fn in_memory(case: &result::Case<'_>) -> Option<Finding> {
     let first = case.result.measurements.first().filter(|_| case.result.tool == Tool::Cryptsetup)?;
-    Some(
-        case.finding(
-            Code::TooShort,
-            Severity::Info,
-            "Each cipher was measured for about one second, in memory",
-        )
+    let summary = "Each cipher was measured for about one second, in memory";
+    let found = case
+        .finding(Code::TooShort, Severity::Info, summary)
         .seen("measured time", "about 1 s each, by the tool's own protocol", case.source(first))
-        .not_so_when("runs that are repeated have the same rates")
-        .advise("repeat it some times: the processor's clock may not have been up"),
-    )
+        .not_so_when("runs that are repeated have the same rates");
+    Some(found.advise("repeat it some times: the processor's clock may not have been up"))
 }
 
 /// The measured time: told, or bytes over rate.
