@@ -144,9 +144,10 @@ impl<'a> Link<'a> {
         const WIRELESS: u32 = 0x0280;
         const USB: u32 = 0x0c03;
         const INFINIBAND: u32 = 0x0c06;
-        let is_mover = |class: &u32| {
-            matches!(class >> 16, 0x01 | 0x02 | 0x06) && class >> 8 != WIRELESS
-                || [USB, INFINIBAND].contains(&(class >> 8))
+        let is_mover = |class: &u32| match class >> 8 {
+            WIRELESS => false,
+            USB | INFINIBAND => true,
+            kind => matches!(kind >> 8, 0x01 | 0x02 | 0x06),
         };
         !self.link.is_graphics() && (self.is_storage() || self.link.device.class.value().is_none_or(is_mover))
     }
@@ -217,31 +218,31 @@ impl<'a> Link<'a> {
 
     /// Current and greatest widths of both ends.
     pub(super) fn width_evidence(&self) -> Vec<Evidence> {
-        let mut evidence = vec![
+        let most = |what: &str, end: &LinkPort| most(what, &end.link.max_width, end.link.downgraded.width.as_ref());
+        self.state_evidence(
             Evidence::from_fact("current width", &self.link.device.link.current_width),
-            most_width("greatest width of the device", &self.link.device),
-        ];
-        evidence.extend(self.port.map(|port| most_width("greatest width of the port", port)));
-        evidence.extend(self.best_evidence());
-        evidence
+            most("greatest width of the device", &self.link.device),
+            self.port.map(|port| most("greatest width of the port", port)),
+        )
     }
 
     /// Current and greatest speeds of both ends.
     pub(super) fn speed_evidence(&self) -> Vec<Evidence> {
-        let mut evidence = vec![
+        let most = |what: &str, end: &LinkPort| most(what, &end.link.max_speed, end.link.downgraded.speed.as_ref());
+        self.state_evidence(
             Evidence::from_fact("current speed", &self.link.device.link.current_speed),
-            most_speed("greatest speed of the device", &self.link.device),
-        ];
-        evidence.extend(self.port.map(|port| most_speed("greatest speed of the port", port)));
-        evidence.extend(self.best_evidence());
-        evidence
+            most("greatest speed of the device", &self.link.device),
+            self.port.map(|port| most("greatest speed of the port", port)),
+        )
     }
 
-    /// The better state that the same link was seen in.
-    fn best_evidence(&self) -> Option<Evidence> {
-        let best = self.best?;
-        let state = format!("{} {}", best.speed, best.width);
-        Some(Evidence::new("the same link at another time", state, best.source.as_str()))
+    /// What the link does and what its ends can do, with the better state that it was seen in.
+    fn state_evidence(&self, now: Evidence, device: Evidence, port: Option<Evidence>) -> Vec<Evidence> {
+        let best = self.best.map(|best| {
+            let state = format!("{} {}", best.speed, best.width);
+            Evidence::new("the same link at another time", state, best.source.as_str())
+        });
+        [now, device].into_iter().chain(port).chain(best).collect()
     }
 
     /// An end whose Target Link Speed (LnkCtl2) was set below what both ends can do, with that speed and its source.
@@ -251,14 +252,6 @@ impl<'a> Link<'a> {
         let target = port.express.value()?.target_speed?;
         (target < common).then(|| (port, target, port.express.source().clone()))
     }
-}
-
-fn most_width(what: &str, end: &LinkPort) -> Evidence {
-    most(what, &end.link.max_width, end.link.downgraded.width.as_ref())
-}
-
-fn most_speed(what: &str, end: &LinkPort) -> Evidence {
-    most(what, &end.link.max_speed, end.link.downgraded.speed.as_ref())
 }
 
 /// The most that an end can do, or that it is more than the link runs at.
@@ -281,14 +274,10 @@ pub(super) fn lower_half_known(machine: &Machine, judged: &[Judged<'_>], finding
     }
     let hops = judged.iter().flat_map(|judged| &judged.subject.path.hops);
     let half: BTreeSet<&HopId> = hops.filter(|hop| is_half(hop)).map(|hop| &hop.id).collect();
+    let (what, tells) = ("the other end or the state of this link", "sudo lspci -vvv shows both ends");
     for finding in findings.iter_mut().filter(|f| f.hop.as_ref().is_some_and(|hop| half.contains(hop))) {
         finding.confidence = finding.confidence.max(Confidence::Medium);
-        let evidence = Evidence::new(
-            "the other end or the state of this link",
-            "not in the capture",
-            "sudo lspci -vvv shows both ends",
-        );
-        finding.evidence.push(evidence);
+        finding.evidence.push(Evidence::new(what, "not in the capture", tells));
     }
 }
 

@@ -3,7 +3,7 @@
 use narrows_base::units::{BitsPerSec, Bytes, BytesPerSec, Nanos, human};
 use narrows_machine::pci::PciAddress;
 use narrows_model::ceiling::Direction;
-use narrows_model::path::{Hop, HopKind, HopSpec, NetworkHop, Target};
+use narrows_model::path::{Hop, HopSpec, NetworkHop, Target};
 use narrows_paste::results::Tool;
 use narrows_paste::results::surroundings::Word;
 
