@@ -282,6 +282,11 @@ impl Finding {
         self.with_advice([Advice::new(action)])
     }
 
+    /// Adds a step whose gain cannot be computed, where there is one.
+    pub fn advise_if(self, is_one: bool, action: impl Into<String>) -> Self {
+        if is_one { self.advise(action) } else { self }
+    }
+
     /// Adds a step with what it brings.
     pub fn advise_gain(self, action: impl Into<String>, gain: Option<BytesPerSec>) -> Self {
         self.with_advice([Advice::with_gain(action, gain)])

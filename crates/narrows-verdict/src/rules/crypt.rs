@@ -12,7 +12,7 @@ use narrows_paste::results::{Imported, Measured, Op, Tool};
 
 use super::{Context, Judged, result};
 use crate::counterfactual;
-use crate::finding::{Advice, Code, Confidence, Evidence, Finding, Severity};
+use crate::finding::{Code, Confidence, Finding, Severity};
 
 /// What the slowest hard disks of today read and write on their outer tracks, MB/s (`ceiling/medium.rs` names the data
 /// sheets). Every solid-state drive does more.
@@ -32,27 +32,18 @@ pub(super) fn of_hop(judged: &Judged<'_>, index: usize, hop: &Hop) -> Option<Fin
     let rate = limit.rate.map(|rate| format!(" at {rate}")).unwrap_or_default();
     let summary = format!("Encryption {}{rate}: {}.", limit.is_the_narrows(), described(crypt));
     let gain = counterfactual::gain_of_removing(judged, limit.hop);
-    Some(
-        limit
-            .finding(Code::CryptoCpu, limit.severity(), hop, summary)
-            .with_evidence(cipher_evidence(crypt))
-            .with_advice(advice(judged.machine, crypt, gain)),
-    )
+    let found = limit.finding(Code::CryptoCpu, limit.severity(), hop, summary);
+    Some(advised(with_rates(found, &crypt.cipher), judged.machine, crypt, gain))
 }
 
 /// A benchmark of the ciphers without a mapping that uses one: where even the slowest disk outruns the usual cipher, any
 /// encrypted path of the machine is limited by it.
 pub(super) fn of_machine(context: &Context<'_>) -> Vec<Finding> {
     let machine = context.machine;
-    let rates: Vec<&Fact<CipherRate>> = machine.cipher_benchmarks.iter().collect();
-    let of = |cipher: &str, bits: Option<u32>| {
-        rates.iter().copied().find(|rate| {
-            rate.value()
-                .is_some_and(|rate| rate.cipher == cipher && bits.is_none_or(|bits| rate.key_bits == bits))
-        })
-    };
-    let usual = of(USUAL.0, Some(USUAL.1)).or_else(|| of(USUAL.0, None));
-    let Some((fact, rate)) = usual.and_then(|fact| Some((fact, fact.value()?))) else { return Vec::new() };
+    let rates = machine.cipher_benchmarks.iter().filter_map(|fact| Some((fact, fact.value()?)));
+    let alike: Vec<_> = rates.filter(|(_, rate)| rate.cipher == USUAL.0).collect();
+    let usual = alike.iter().find(|(_, rate)| rate.key_bits == USUAL.1).or(alike.first());
+    let Some((fact, rate)) = usual else { return Vec::new() };
     let best = rate.decrypt * READ_SHARE;
     if !machine.ciphers.is_empty() || best.get() >= SLOWEST_DISK * 1e6 {
         return Vec::new();
@@ -62,18 +53,10 @@ pub(super) fn of_machine(context: &Context<'_>) -> Vec<Finding> {
          {best} to one reader; the slowest hard disk reads {SLOWEST_DISK} MB/s.",
         rate.decrypt, rate.cipher, rate.key_bits
     );
-    let source = fact.source().as_str();
-    vec![
-        Finding::on(Code::CryptoCpu, Severity::Limit, "dm-crypt", summary)
-            .with_confidence(Confidence::Medium)
-            .seen("decryption on one core", rate.decrypt, source)
-            .seen("encryption on one core", rate.encrypt, source)
-            .advise(
-                "Use a cipher that is fast without AES instructions (Adiantum: cryptsetup \
-                 luksFormat --cipher \
-                 xchacha12,aes-adiantum-plain64 --key-size 256), or a processor that has them.",
-            ),
-    ]
+    let found = Finding::on(Code::CryptoCpu, Severity::Limit, "dm-crypt", summary);
+    let advice = "Use a cipher that is fast without AES instructions (Adiantum: cryptsetup luksFormat --cipher \
+                  xchacha12,aes-adiantum-plain64 --key-size 256), or a processor that has them.";
+    vec![with_rates(found, fact).with_confidence(Confidence::Medium).advise(advice)]
 }
 
 fn described(crypt: &CryptHop) -> String {
@@ -92,42 +75,34 @@ fn described(crypt: &CryptHop) -> String {
     }
 }
 
-fn cipher_evidence(crypt: &CryptHop) -> Vec<Evidence> {
-    let Some(rate) = crypt.cipher.value() else { return Vec::new() };
-    let source = crypt.cipher.source().as_str();
-    vec![
-        Evidence::new("decryption on one core", rate.decrypt, source),
-        Evidence::new("encryption on one core", rate.encrypt, source),
-    ]
+fn with_rates(found: Finding, rate: &Fact<CipherRate>) -> Finding {
+    let Some(known) = rate.value() else { return found };
+    let source = rate.source().as_str();
+    found.seen("decryption on one core", known.decrypt, source).seen("encryption on one core", known.encrypt, source)
 }
 
-fn advice(machine: &Machine, crypt: &CryptHop, gain: Option<BytesPerSec>) -> Vec<Advice> {
-    let flags = &machine.cpus.flags;
-    let mut advice = Vec::new();
-    if let Some(table) = crypt.table.value() {
-        if table.sector_size < LARGE_SECTOR {
-            advice.push(Advice::new(
-                "Use LUKS2 with sectors of 4 KiB (cryptsetup reencrypt --sector-size 4096): fewer, longer cipher calls.",
-            ));
-        }
-        if !table.no_read_workqueue || !table.no_write_workqueue {
-            advice.push(Advice::new(
-                "Try --perf-no_read_workqueue --perf-no_write_workqueue (cryptsetup refresh --persistent), and measure: \
-                 it saves hand-overs, and ties the cipher to the processors that take the interrupts.",
-            ));
-        }
-    }
-    if flags.iter().any(|flag| flag == "vaes") {
-        advice.push(Advice::new(
+fn advised(found: Finding, machine: &Machine, crypt: &CryptHop, gain: Option<BytesPerSec>) -> Finding {
+    let table = crypt.table.value();
+    let has_vaes = machine.cpus.flags.iter().any(|flag| flag == "vaes");
+    found
+        .advise_if(
+            table.is_some_and(|table| table.sector_size < LARGE_SECTOR),
+            "Use LUKS2 with sectors of 4 KiB (cryptsetup reencrypt --sector-size 4096): fewer, longer cipher calls.",
+        )
+        .advise_if(
+            table.is_some_and(|table| !table.no_read_workqueue || !table.no_write_workqueue),
+            "Try --perf-no_read_workqueue --perf-no_write_workqueue (cryptsetup refresh --persistent), and measure: \
+             it saves hand-overs, and ties the cipher to the processors that take the interrupts.",
+        )
+        .advise_if(
+            has_vaes,
             "This processor has VAES, which kernels from 6.10 on use for AES-XTS: update an older kernel.",
-        ));
-    }
-    advice.push(Advice::with_gain(
-        "Encrypt each member below the array instead of the array: every mapping has its own workers. Without the cipher \
-         the path could gain at most this.",
-        gain,
-    ));
-    advice
+        )
+        .advise_gain(
+            "Encrypt each member below the array instead of the array: every mapping has its own workers. Without the cipher \
+             the path could gain at most this.",
+            gain,
+        )
 }
 
 /// A layer that takes more than a quarter shows in three seconds of reading.
