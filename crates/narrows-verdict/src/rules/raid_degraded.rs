@@ -21,27 +21,30 @@ pub(super) fn check(judged: &Judged<'_>, _: usize, hop: &Hop) -> Option<Finding>
     let effect =
         copies.map_or_else(|| effect(raid).to_owned(), |copies| format!("; {copies} copies are left"));
     let summary = format!("/dev/{} lacks {missing}{of} members{effect}.", raid.block);
-    let faulty = raid.md.members.iter().filter_map(|(name, state)| {
-        let said = state.value().is_some_and(|state| is_bad(state));
-        said.then(|| Evidence::from_fact(format!("state of {name}"), state))
-    });
     // A log tells how it was at the last start.
     let past = judged.machine.captured.as_ref().is_some_and(|texts| texts.is_past(raid.md.degraded.source()));
     let severity = if past || copies.is_some() { Severity::Info } else { Severity::Fault };
     Some(
         Finding::about(Code::RaidDegraded, severity, hop, summary)
             .seen_fact("missing members", &raid.md.degraded)
-            .with_evidence(faulty)
+            .with_evidence(of_members(raid, is_bad))
             .with_evidence(rebuilt(raid))
-            .advise(match copies {
-                Some(_) => FOR_EVERY_BAY.to_owned(),
-                None => advice(raid),
-            }),
+            .advise(copies.map_or_else(|| advice(raid), |_| FOR_EVERY_BAY.to_owned())),
     )
 }
 
 const FOR_EVERY_BAY: &str = "NAS systems (Synology, QNAP) make the mirrors of their own system with a place for every bay, and empty \
                              bays count as missing. Nothing is to be done unless a disk was lost.";
+
+/// The states of members that are so, as evidence.
+fn of_members(raid: &RaidHop, is_so: fn(&str) -> bool) -> impl Iterator<Item = Evidence> + '_ {
+    let so = raid.md.members.iter().filter(move |(_, state)| state.value().is_some_and(|state| is_so(state)));
+    so.map(|(name, state)| Evidence::from_fact(format!("state of {name}"), state))
+}
+
+fn is_rebuilding(raid: &RaidHop) -> bool {
+    raid.md.sync_action.value().is_some_and(|action| action == "recover")
+}
 
 fn is_bad(state: &str) -> bool {
     state.contains("faulty") || state.contains("write_error")
@@ -65,25 +68,19 @@ fn copies_of_many(machine: &Machine, raid: &RaidHop, missing: u32) -> Option<u32
 
 /// Pools of ZFS, of which captures tell.
 pub(super) fn check_pools(context: &Context<'_>) -> Vec<Finding> {
-    let lacks = |pool: &&ZfsPool| {
-        pool.state
-            .value()
-            .is_some_and(|state| matches!(state.as_str(), "DEGRADED" | "FAULTED" | "UNAVAIL" | "SUSPENDED"))
-    };
-    let pools = context.machine.zfs.iter().filter(lacks);
-    pools
-        .map(|pool| {
-            let source = pool.state.source().as_str();
-            let broken = broken(pool)
-                .map(|device| Evidence::new(format!("state of {}", device.name), &device.state, source));
-            let state = pool.state.value().map_or("", String::as_str);
-            let summary = format!("The ZFS pool {} is {state}.", pool.name);
-            Finding::on(Code::RaidDegraded, Severity::Fault, pool.name.clone(), summary)
-                .seen_fact("state of the pool", &pool.state)
-                .with_evidence(broken)
-                .advise(pool_advice(&pool.name, state, is_replaced(pool)))
-        })
-        .collect()
+    const LACK: [&str; 4] = ["DEGRADED", "FAULTED", "UNAVAIL", "SUSPENDED"];
+    let pools = context.machine.zfs.iter().filter_map(|pool| Some((pool, pool.state.value()?.as_str())));
+    let lacking = pools.filter(|(_, state)| LACK.contains(state)).map(|(pool, state)| {
+        let source = pool.state.source().as_str();
+        let broken =
+            broken(pool).map(|device| Evidence::new(format!("state of {}", device.name), &device.state, source));
+        let summary = format!("The ZFS pool {} is {state}.", pool.name);
+        Finding::on(Code::RaidDegraded, Severity::Fault, pool.name.clone(), summary)
+            .seen_fact("state of the pool", &pool.state)
+            .with_evidence(broken)
+            .advise(pool_advice(&pool.name, state, is_replaced(pool)))
+    });
+    lacking.collect()
 }
 
 /// The devices of a pool that do not work.
@@ -110,11 +107,9 @@ fn pool_advice(pool: &str, state: &str, is_replaced: bool) -> String {
              another failure may lose data."
                 .to_owned()
         }
-        "DEGRADED" => {
-            format!(
-                "Replace what failed: zpool replace {pool} DEVICE. Until then another failure may lose data."
-            )
-        }
+        "DEGRADED" => format!(
+            "Replace what failed: zpool replace {pool} DEVICE. Until then another failure may lose data."
+        ),
         "SUSPENDED" => {
             format!("Connect the missing devices, then resume: zpool clear {pool}. Replace nothing before.")
         }
@@ -127,33 +122,21 @@ fn pool_advice(pool: &str, state: &str, is_replaced: bool) -> String {
 
 /// Members that md is writing to, as evidence; they count as missing until they are whole.
 fn rebuilt(raid: &RaidHop) -> impl Iterator<Item = Evidence> + '_ {
-    let is_rebuilding = raid.md.sync_action.value().is_some_and(|action| action == "recover");
-    let spares = raid
-        .md
-        .members
-        .iter()
-        .filter(|(_, state)| state.value().is_some_and(|state| state.contains("spare")));
-    spares
-        .filter(move |_| is_rebuilding)
-        .map(|(name, state)| Evidence::from_fact(format!("state of {name}"), state))
+    let spares = of_members(raid, |state| state.contains("spare"));
+    spares.filter(move |_| is_rebuilding(raid))
 }
 
 /// What to do: wait where the array is being made whole, replace what failed where it is not.
 fn advice(raid: &RaidHop) -> String {
-    if raid.md.sync_action.value().is_none_or(|action| action != "recover") {
+    if !is_rebuilding(raid) {
         return format!(
             "Replace the member and add it: mdadm {} --add DEVICE. Until then another failure may lose data.",
             shell::word(&format!("/dev/{}", raid.block))
         );
     }
-    let done =
-        raid.md.sync_done.value().map(|done| format!(", {} done", human::percent(*done))).unwrap_or_default();
-    let left = raid
-        .md
-        .sync_left
-        .value()
-        .map(|left| format!(", {} left", super::raid_resync::long(*left)))
-        .unwrap_or_default();
+    let (done, left) = (raid.md.sync_done.value(), raid.md.sync_left.value());
+    let done = done.map(|done| format!(", {} done", human::percent(*done))).unwrap_or_default();
+    let left = left.map(|left| format!(", {} left", super::raid_resync::long(*left))).unwrap_or_default();
     format!(
         "A replacement is in place and is being rebuilt{done}{left}. Wait until it is done, and remove nothing: until then \
          another failure may lose data."

@@ -63,17 +63,13 @@ fn contradictions(machine: &Machine, slot: &Slot, device: &PciDevice) -> Vec<Evi
         evidence.push(Evidence::new(format!("{what} of {name}, as claimed"), claimed, SOURCE));
         evidence.push(Evidence::new(format!("{what} of {name}, {how}"), found, source));
     };
-    if let (Some(claimed), Some(width)) = (slot.width.max(slot.connector), link.width())
-        && width.value > claimed
-    {
-        let runs = ("as it runs", width.value.to_string());
-        put("width", claimed.to_string(), runs, width.source.as_str());
+    let width = slot.width.max(slot.connector).zip(link.width());
+    if let Some((claimed, width)) = width.filter(|(claimed, width)| width.value > *claimed) {
+        put("width", claimed.to_string(), ("as it runs", width.value.to_string()), width.source.as_str());
     }
-    if let (Some(claimed), Some(speed)) = (slot.speed, link.speed())
-        && speed.value > claimed
-    {
-        let runs = ("as it runs", speed.value.to_string());
-        put("speed", claimed.to_string(), runs, speed.source.as_str());
+    let speed = slot.speed.zip(link.speed());
+    if let Some((claimed, speed)) = speed.filter(|(claimed, speed)| speed.value > *claimed) {
+        put("speed", claimed.to_string(), ("as it runs", speed.value.to_string()), speed.source.as_str());
     }
     if slot.in_use == Some(false) {
         let found = ("as found", format!("device {}", device.address));
@@ -114,26 +110,18 @@ pub(super) fn missing_device_bifurcation(context: &Context<'_>) -> Vec<Finding> 
         if drives < 2 || empty.is_empty() {
             continue;
         }
+        let (name, count, nothing) = (&slot.name, ports.len(), empty.join(", "));
         let summary = format!(
-            "Slot {} is split over {} ports; {drives} carry a drive, and {} carries nothing.",
-            slot.name,
-            ports.len(),
-            empty.join(", ")
+            "Slot {name} is split over {count} ports; {drives} carry a drive, and {nothing} carries nothing."
         );
-        findings.push(
-            Finding::on(Code::MissingDeviceBifurcation, Severity::Info, slot.name.clone(), summary)
-                .with_confidence(Confidence::Low)
-                .with_evidence(
-                    empty
-                        .iter()
-                        .map(|port| Evidence::new("port without a device", port, "/sys/bus/pci/devices")),
-                )
-                .advise(
-                    "If a drive is missing, check that the slot's bifurcation in the firmware \
-                 setup matches the card, and \
-                     reseat the drive.",
-                ),
-        );
+        let evidence = empty.iter().map(|port| Evidence::new("port without a device", port, "/sys/bus/pci/devices"));
+        let found = Finding::on(Code::MissingDeviceBifurcation, Severity::Info, slot.name.clone(), summary)
+            .with_confidence(Confidence::Low)
+            .with_evidence(evidence);
+        findings.push(found.advise(
+            "If a drive is missing, check that the slot's bifurcation in the firmware setup matches the card, and \
+             reseat the drive.",
+        ));
     }
     findings
 }
@@ -146,14 +134,12 @@ const ENOUGH_FOR_A_DISK: f64 = 3.0e9;
 ///
 /// A hard disk fills no link of today, so that its link says nothing of its rate.
 pub(super) fn adapter_drives(context: &Context<'_>) -> Vec<Finding> {
-    let adapters = context.machine.adapters.iter();
-    adapters
-        .flat_map(|(number, adapter)| {
-            let volumes =
-                adapter.volumes.iter().filter_map(|(at, volume)| lacking(*number, adapter, at, volume));
-            volumes.chain(slow_links(*number, adapter)).collect::<Vec<_>>()
-        })
-        .collect()
+    let found = context.machine.adapters.iter().flat_map(|(number, adapter)| {
+        let volumes = adapter.volumes.iter();
+        let lacking = volumes.filter_map(move |(at, volume)| lacking(*number, adapter, at, volume));
+        lacking.chain(slow_links(*number, adapter))
+    });
+    found.collect()
 }
 
 /// `PERC H730 Mini (c0)`.
@@ -183,69 +169,52 @@ fn lacking(number: u32, adapter: &Adapter, at: &str, volume: &AdapterVolume) -> 
     let members = unsound(adapter, at)
         .map(|(place, drive)| Evidence::from_fact(format!("state of drive {place}"), &drive.state));
     let advice = match lack {
-        _ if is_rebuilt => {
-            format!(
-                "A drive is being rebuilt (Rbld). Wait, and remove nothing: storcli /c{number}/eall/sall show rebuild."
-            )
-        }
-        Lack::Offline => {
-            format!(
-                "Connect the missing drives, and replace nothing before: storcli /c{number}/fall show tells of foreign ones."
-            )
-        }
-        Lack::Degraded | Lack::PartlyDegraded => {
-            format!(
-                "Replace what failed: storcli /c{number}/eall/sall show. Until then another failure may lose data."
-            )
-        }
+        _ if is_rebuilt => format!(
+            "A drive is being rebuilt (Rbld). Wait, and remove nothing: storcli /c{number}/eall/sall show rebuild."
+        ),
+        Lack::Offline => format!(
+            "Connect the missing drives, and replace nothing before: storcli /c{number}/fall show tells of foreign ones."
+        ),
+        Lack::Degraded | Lack::PartlyDegraded => format!(
+            "Replace what failed: storcli /c{number}/eall/sall show. Until then another failure may lose data."
+        ),
     };
     Some(
         Finding::on(Code::RaidDegraded, Severity::Fault, format!("c{number} {at}"), summary)
             .seen_fact("state of the volume", &volume.state)
-            .with_evidence(members.collect::<Vec<_>>())
+            .with_evidence(members)
             .advise(advice),
     )
 }
 
 /// Solid-state drives below what they can do, one finding for each interface and pair of speeds.
 fn slow_links(number: u32, adapter: &Adapter) -> Vec<Finding> {
-    let mut slow = Vec::new();
-    for (at, drive) in &adapter.drives {
-        let (Some(link), Some(most)) = (drive.link.value(), drive.most.value()) else { continue };
+    let slow = adapter.drives.iter().filter_map(|(at, drive)| {
+        let (link, most) = (*drive.link.value()?, *drive.most.value()?);
         let needs_more = drive.turns == Some(false) || link.get() < ENOUGH_FOR_A_DISK;
-        if link.get() >= most.get() || !needs_more {
-            continue;
-        }
-        let code = match drive.interface.as_deref() {
-            Some("SATA") => Code::SataLimited,
-            _ => Code::HbaLimited,
+        let is_sata = drive.interface.as_deref() == Some("SATA");
+        let code = if is_sata { Code::SataLimited } else { Code::HbaLimited };
+        (link.get() < most.get() && needs_more).then_some(((code, link, most), (at, drive)))
+    });
+    let found = grouped(slow).into_iter().map(|((code, link, most), drives)| {
+        let places: Vec<&str> = drives.iter().map(|(at, _)| at.as_str()).collect();
+        let (who, can) = match places.as_slice() {
+            [one] => (format!("Drive {one} of {} runs", name(number, adapter)), "it can do"),
+            all => (format!("{} drives of {} run", all.len(), name(number, adapter)), "they can do"),
         };
-        slow.push(((code, *link, *most), (at, drive)));
-    }
-    grouped(slow)
-        .into_iter()
-        .map(|((code, link, most), drives)| {
-            let places: Vec<&str> = drives.iter().map(|(at, _)| at.as_str()).collect();
-            let (who, can) = match places.as_slice() {
-                [one] => (format!("Drive {one} of {} runs", name(number, adapter)), "it can do"),
-                all => (format!("{} drives of {} run", all.len(), name(number, adapter)), "they can do"),
-            };
-            let evidence = drives.iter().take(MOST).flat_map(|(at, drive)| {
-                [
-                    Evidence::from_fact(format!("link speed of drive {at}"), &drive.link),
-                    Evidence::from_fact(format!("speed of drive {at}"), &drive.most),
-                ]
-            });
-            let subject = format!("c{number} {}", places.first().copied().unwrap_or_default());
-            Finding::on(code, Severity::Limit, subject, format!("{who} at {link}; {can} {most}."))
-                .with_confidence(Confidence::Medium)
-                .with_evidence(evidence.collect::<Vec<_>>())
-                .advise(
-                    "Look at the cable, the backplane and the expander between them; one of a \
-                 slower generation holds all down.",
-                )
-        })
-        .collect()
+        let evidence = drives.iter().take(MOST).flat_map(|(at, drive)| {
+            let link = Evidence::from_fact(format!("link speed of drive {at}"), &drive.link);
+            [link, Evidence::from_fact(format!("speed of drive {at}"), &drive.most)]
+        });
+        let subject = format!("c{number} {}", places.first().copied().unwrap_or_default());
+        let advice = "Look at the cable, the backplane and the expander between them; one of a slower generation \
+                      holds all down.";
+        Finding::on(code, Severity::Limit, subject, format!("{who} at {link}; {can} {most}."))
+            .with_confidence(Confidence::Medium)
+            .with_evidence(evidence)
+            .advise(advice)
+    });
+    found.collect()
 }
 
 /// So many drives are evidence.
