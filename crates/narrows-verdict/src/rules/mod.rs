@@ -53,6 +53,9 @@ use crate::case::Case;
 use crate::finding::{Code, Finding, Severity};
 use crate::trust::Audit;
 
+/// The class of NVMe controllers (PCI Code and ID Assignment Specification, section 1.2).
+const NVME: u32 = 0x0108;
+
 /// Everything that a rule may look at.
 #[derive(Clone, Copy)]
 pub(super) struct Context<'a> {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use narrows_model::path::{Hop, HopSpec};
 
-use super::{Context, Judged};
+use super::{Context, Judged, NVME};
 use crate::attribution::Attribution;
 use crate::counterfactual;
 use crate::finding::{Advice, Code, Confidence, Evidence, Finding, Severity};
@@ -47,8 +47,6 @@ pub(super) fn numa_remote(judged: &Judged<'_>, index: usize, hop: &Hop) -> Optio
 /// Fewer drives than this do not fill the connection between two sockets.
 const ENOUGH: usize = 4;
 
-/// Mass storage, non-volatile memory (PCI Code and ID Assignment Specification).
-const NVME: u32 = 0x0108;
 /// Ethernet and InfiniBand controllers.
 const NETWORKS: [u32; 2] = [0x0200, 0x0207];
 

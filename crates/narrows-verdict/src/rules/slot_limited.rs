@@ -7,7 +7,6 @@
 use narrows_base::catalog::catalog;
 use narrows_base::fact::Fact;
 use narrows_base::units::{Bytes, BytesPerSec, GtPerSec, Lanes};
-use narrows_machine::dmi::Slot;
 use narrows_machine::pci::Downgraded;
 use narrows_model::ceiling::pcie::{device_to_host, raw};
 use narrows_model::path::LinkPort;
@@ -15,7 +14,7 @@ use narrows_paste::results::Op;
 
 use super::need::{self, Need};
 use super::result::{Case, Run};
-use super::{Context, Judged};
+use super::{Context, Judged, NVME};
 use crate::counterfactual;
 use crate::finding::{Advice, Code, Confidence, Evidence, Finding, Severity};
 use crate::link::{Claim, Link};
@@ -42,13 +41,8 @@ pub(super) fn of_result(case: &Case<'_>) -> Option<Finding> {
     let drive = catalog().media.iter().find(|medium| medium.name == *name)?;
     let own = raw(GtPerSec::from_pcie_generation(drive.generation)?, Lanes::new(drive.lanes))?;
     let is_whole = |run: &Run<'_>| {
-        let work = &run.measured.work;
-        let is_large = work.block_size.is_none_or(|size| size >= Bytes::from_kib(128));
-        run.op == Op::Read
-            && !run.is_random()
-            && is_large
-            && !run.measured.memory_only
-            && work.direct != Some(false)
+        let is_large = run.measured.work.block_size.is_none_or(|size| size >= Bytes::from_kib(128));
+        run.op == Op::Read && !run.is_random() && is_large && !run.is_buffered()
     };
     let rates = case.runs().filter(is_whole).map(|run| (run.rate(), run.source()));
     let (rate, place) = rates.max_by(|a, b| a.0.get().total_cmp(&b.0.get()))?;
@@ -100,17 +94,11 @@ fn one_lane(context: &Context<'_>, judged: &Judged<'_>, link: &Link<'_>) -> Opti
         "{} runs x1 at {speed} ({one}), and NVMe drives can use two or four lanes (x4: {four}).",
         capitalised(&link.place())
     );
-    let slots = &context.machine.slots;
-    let is_narrow = |slot: &&Slot| slot.width == Some(Lanes::new(1)) && is_named_wider(&slot.designation);
-    let narrow: Vec<&Slot> = slots.value().into_iter().flatten().filter(is_narrow).collect();
-    let names: Vec<&str> = narrow.iter().map(|slot| slot.designation.as_str()).collect();
-    let said = || {
-        Evidence::new(
-            format!("lanes of {}, as the firmware has them", names.join(", ")),
-            "x1",
-            "SMBIOS type 9",
-        )
-    };
+    let narrow = context.machine.slots.value().into_iter().flatten();
+    let narrow = narrow.filter(|slot| slot.width == Some(Lanes::new(1)) && is_named_wider(&slot.designation));
+    let names: Vec<&str> = narrow.map(|slot| slot.designation.as_str()).collect();
+    let lanes = || format!("lanes of {}, as the firmware has them", names.join(", "));
+    let said = (!names.is_empty()).then(|| Evidence::new(lanes(), "x1", "SMBIOS type 9"));
     let setup = match names.as_slice() {
         [name] => format!(
             "Look in the firmware's setup for the bandwidth of slot {name}: it has x1, and is called after more lanes. Else use"
@@ -122,7 +110,7 @@ fn one_lane(context: &Context<'_>, judged: &Judged<'_>, link: &Link<'_>) -> Opti
         Finding::about(Code::SlotLimited, Severity::Limit, link.hop, summary)
             .with_confidence(Confidence::Medium)
             .with_evidence(link.width_evidence().into_iter().take(1))
-            .with_evidence((!names.is_empty()).then(said))
+            .with_evidence(said)
             .with_evidence(link.speed_evidence())
             .with_evidence(link.link.drive.as_deref().map(taken))
             .advise_gain(format!("{setup} a slot with four lanes of the processor."), gain),
@@ -165,9 +153,6 @@ fn said_to_be_less(judged: &Judged<'_>, link: &Link<'_>) -> Option<Finding> {
     )
 }
 
-/// The class of NVMe controllers (PCI Code and ID Assignment Specification, section 1.2).
-const NVME: u32 = 0x0108;
-
 /// What the slot offers, and whether that is known from the port or only seen in the negotiated link.
 struct Offer {
     width: Lanes,
@@ -179,10 +164,11 @@ fn offer(link: &Link<'_>) -> Option<Offer> {
     match (link.port_width(), link.port_speed()) {
         (Some(width), Some(speed)) => {
             // A board that wires fewer lanes than the port claims offers what it wires.
-            let wired =
-                link.link.board_slot.as_ref().map(|slot| slot.width()).filter(|lanes| lanes.get() > 0);
-            let width = wired.map_or(width, |wired| wired.min(width));
-            Some(Offer { width, speed, is_known: true }.at_least(link))
+            let wired = link.link.board_slot.as_ref().map(|slot| slot.width());
+            let claimed = wired.filter(|lanes| lanes.get() > 0).map_or(width, |wired| wired.min(width));
+            // A port that says less than what the link runs at does not know itself.
+            let most = (link.width().max(Some(claimed))?, link.speed().max(Some(speed))?);
+            Some(Offer { width: most.0, speed: most.1, is_known: most == (claimed, speed) })
         }
         // A port that says half (a width of zero, as some SoCs do) says nothing that can be relied on.
         _ if link.port.is_some_and(says_its_most) => None,
@@ -192,16 +178,6 @@ fn offer(link: &Link<'_>) -> Option<Offer> {
             let trained = link.speed().filter(|_| !link.may_idle());
             Some(Offer { width: link.width()?, speed: trained.or(link.device_speed())?, is_known: false })
         }
-    }
-}
-
-impl Offer {
-    /// A port that says less than what the link runs at does not know itself.
-    fn at_least(self, link: &Link<'_>) -> Self {
-        let width = link.width().map_or(self.width, |width| width.max(self.width));
-        let speed = link.speed().map_or(self.speed, |speed| speed.max(self.speed));
-        let is_known = (width, speed) == (self.width, self.speed);
-        Self { width, speed, is_known }
     }
 }
 
@@ -240,7 +216,7 @@ fn check_link(context: &Context<'_>, judged: &Judged<'_>, link: &Link<'_>) -> Op
     let need = need::of(context, link, offered);
     let fixed = link.link.part.why_fixed().filter(|_| need == Need::More);
     let binds = need == Need::More && fixed.is_none();
-    let gain = counterfactual::gain_of_better(judged, link.index, wanted).filter(|_| binds);
+    let gain = counterfactual::gain_of_better(judged, link.index, wanted);
     let who = if offer.is_known { "the slot offers" } else { "it trained" };
     let why = match (fixed, need) {
         (Some(why), _) => format!("; {why}"),
@@ -253,11 +229,7 @@ fn check_link(context: &Context<'_>, judged: &Judged<'_>, link: &Link<'_>) -> Op
         "{}: {who} {width} at {speed} ({offered}), and the device can use {device_width} at {device_speed} ({wanted}){why}.",
         link.place()
     );
-    let advice = binds.then(|| {
-        let action =
-            format!("Move the card to a slot with {device_width} at {device_speed}, if the board has one.");
-        Advice::with_gain(action, gain)
-    });
+    let action = format!("Move the card to a slot with {device_width} at {device_speed}, if the board has one.");
     let severity = if binds { Severity::Limit } else { Severity::Info };
     Some(
         Finding::about(Code::SlotLimited, severity, link.hop, capitalised(&summary))
@@ -266,7 +238,7 @@ fn check_link(context: &Context<'_>, judged: &Judged<'_>, link: &Link<'_>) -> Op
             .with_evidence(link.speed_evidence())
             .with_evidence(claim.iter().map(Claim::evidence))
             .with_evidence(need::called(context, link))
-            .with_advice(advice),
+            .with_advice(binds.then(|| Advice::with_gain(action, gain))),
     )
 }
 

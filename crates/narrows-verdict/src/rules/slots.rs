@@ -9,7 +9,7 @@ use narrows_machine::dmi::Slot;
 use narrows_machine::pci::{PciAddress, PciDevice};
 use narrows_model::path::Hop;
 
-use super::Context;
+use super::{Context, NVME};
 use crate::finding::{Code, Confidence, Evidence, Finding, Severity};
 
 const SOURCE: &str = "SMBIOS type 9";
@@ -77,8 +77,6 @@ fn contradictions(machine: &Machine, slot: &Slot, device: &PciDevice) -> Vec<Evi
     }
     evidence
 }
-
-const NVME: u32 = 0x0108;
 
 /// `missing_device_bifurcation`: a slot seems to be split and not all of its devices are there.
 ///
