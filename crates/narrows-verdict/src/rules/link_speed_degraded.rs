@@ -10,7 +10,7 @@ use narrows_machine::log::LogKind;
 
 use super::{Context, Judged};
 use crate::counterfactual;
-use crate::finding::{Advice, Code, Confidence, Evidence, Finding, Severity};
+use crate::finding::{Code, Confidence, Evidence, Finding, Severity};
 use crate::link::Link;
 use crate::sentence::capitalised;
 
@@ -25,11 +25,10 @@ pub(super) fn of_link(context: &Context<'_>, judged: &Judged<'_>, link: &Link<'_
 /// A link that the kernel trained again at a lower rate, because it did not come up, and that is still slow: a port
 /// that was held down stays so (kernel `drivers/pci/quirks.c`, `pcie_failed_link_retrain`).
 fn retrained(context: &Context<'_>, judged: &Judged<'_>, link: &Link<'_>) -> Option<Finding> {
-    let event = link.events(context.machine).find_map(|event| match event.kind {
+    let (held, event) = link.events(context.machine).find_map(|event| match event.kind {
         LogKind::LinkRetrainedAt(speed) => Some((speed, event)),
         _ => None,
-    });
-    let (held, event) = event?;
+    })?;
     let (speed, most) = (link.speed()?, link.common_speed().or_else(|| link.device_speed())?);
     if speed > held || speed >= most {
         return None;
@@ -38,17 +37,12 @@ fn retrained(context: &Context<'_>, judged: &Judged<'_>, link: &Link<'_>) -> Opt
         "{} runs at {speed} and could run at {most}: it did not come up, and the kernel trained it again at {held}.",
         link.place()
     );
-    let limits = at_speeds(link, speed, most).filter(|_| judged.is_limit(link.index));
-    let gain = limits.map(|[now, better]| better - now);
-    Some(
-        finding(link, &summary)
-            .seen("the kernel's log", format!("retrained at {held}"), event.source.as_str())
-            .advise_gain(
-                "Reboot with the device in place, or update the kernel: later ones lift the limit again.",
-                gain,
-            )
-            .advise("If it comes back, reseat the device, and power it off before you pull it."),
-    )
+    let rates = at_speeds(link, speed, most).filter(|_| judged.is_limit(link.index));
+    let gain = rates.map(|[now, better]| better - now);
+    let found = finding(link, &summary)
+        .seen("the kernel's log", format!("retrained at {held}"), event.source.as_str())
+        .advise_gain("Reboot with the device in place, or update the kernel: later ones lift the limit again.", gain);
+    Some(found.advise("If it comes back, reseat the device, and power it off before you pull it."))
 }
 
 /// A link that ran faster when another capture of the same machine was made: what it can do is proven.
@@ -59,7 +53,7 @@ fn was_faster(judged: &Judged<'_>, link: &Link<'_>) -> Option<Finding> {
         return None;
     }
     let summary = format!("{} runs at {speed}; at another time it ran at {}.", link.place(), best.speed);
-    Some(finding(link, &summary).with_advice(advice(judged, link, speed, best.speed, false)))
+    Some(advised(finding(link, &summary), judged, link, (speed, best.speed), false))
 }
 
 fn finding(link: &Link<'_>, summary: &str) -> Finding {
@@ -85,23 +79,20 @@ fn check_link(judged: &Judged<'_>, link: &Link<'_>) -> Option<Finding> {
         None => format!("runs at {speed} now"),
     };
     let place = link.place();
-    let why = forced.as_ref().map(|(port, target, _)| {
+    let why = forced.as_ref().map_or_else(String::new, |(port, target, _)| {
         format!(": the port {} is set to train no faster than {target}", port.address)
     });
-    let why = why.unwrap_or_default();
     let summary = format!("{place} {runs}, although both its ends can do {common}{why}.");
     let under_load = loaded.map(|speed| {
         let source = format!("/sys/bus/pci/devices/{}/current_link_speed", link.link.device.address);
         Evidence::new("speed under load", speed, source)
     });
-    let target = forced.as_ref();
-    let target = target.map(|(_, speed, source)| Evidence::new("target link speed", speed, source.as_str()));
-    Some(
-        finding(link, &summary)
-            .with_confidence(confidence)
-            .with_evidence(under_load.into_iter().chain(target))
-            .with_advice(advice(judged, link, speed, common, forced.is_some())),
-    )
+    let is_forced = forced.is_some();
+    let target = forced.map(|(_, speed, source)| Evidence::new("target link speed", speed, source.as_str()));
+    let found = finding(link, &summary)
+        .with_confidence(confidence)
+        .with_evidence(under_load.into_iter().chain(target));
+    Some(advised(found, judged, link, (speed, common), is_forced))
 }
 
 /// What a link carries at its width with each of two speeds.
@@ -111,38 +102,30 @@ fn at_speeds(link: &Link<'_>, now: GtPerSec, better: GtPerSec) -> Option<[BytesP
     Some([at(now)?, at(better)?])
 }
 
-fn advice(
+fn advised(
+    found: Finding,
     judged: &Judged<'_>,
     link: &Link<'_>,
-    speed: GtPerSec,
-    common: GtPerSec,
+    (speed, common): (GtPerSec, GtPerSec),
     is_forced: bool,
-) -> Vec<Advice> {
+) -> Finding {
     let gain = at_speeds(link, speed, common).and_then(|[now, better]| {
         // A link that saves power was already assumed to speed up in the ceilings; the gain is counted from this speed.
         let whole = counterfactual::gain_of_better(judged, link.index, better);
         whole.or_else(|| judged.is_limit(link.index).then(|| better - now))
     });
     if is_forced {
-        return vec![
-            Advice::with_gain(
-                "Set the slot's link speed in the firmware setup to Auto (or the fastest generation), and look in \
-                 the kernel log for `retraining` of this port.",
-                gain,
-            ),
-            Advice::new(
-                "Reboot, or remove and rescan the device: the kernel lowers a port after failed training.",
-            ),
-        ];
+        let setting = "Set the slot's link speed in the firmware setup to Auto (or the fastest generation), and look in \
+                       the kernel log for `retraining` of this port.";
+        return found.advise_gain(setting, gain).advise(
+            "Reboot, or remove and rescan the device: the kernel lowers a port after failed training.",
+        );
     }
-    vec![
-        Advice::with_gain("Power off, reseat the card and clean its contacts.", gain),
-        Advice::with_gain(
-            "Replace a riser, adapter or cable that is made for an older generation, or try another slot.",
-            gain,
-        ),
-        Advice::new("Update the firmware of board and device, and check the slot's link speed setting."),
-    ]
+    let older = "Replace a riser, adapter or cable that is made for an older generation, or try another slot.";
+    found
+        .advise_gain("Power off, reseat the card and clean its contacts.", gain)
+        .advise_gain(older, gain)
+        .advise("Update the firmware of board and device, and check the slot's link speed setting.")
 }
 
 #[cfg(test)]

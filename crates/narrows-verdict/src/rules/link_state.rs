@@ -5,7 +5,6 @@
 //! answer speaks, so that no two of them contradict each other. Lost lanes and lost speed are one fault of one link.
 
 use narrows_base::units::{GtPerSec, Lanes};
-use narrows_machine::kept::BestLink;
 
 use super::{Context, Judged, link_speed_degraded, link_width_degraded, network_limited, slot_limited};
 use crate::counterfactual;
@@ -49,10 +48,8 @@ fn of_link(context: &Context<'_>, judged: &Judged<'_>, link: &Link<'_>) -> Optio
 
 /// One fault of a link that has lost both lanes and speed, under the code of what it lost more of.
 fn united(link: &Link<'_>, width: Finding, speed: Finding) -> Finding {
-    let lanes =
-        share(link.width(), link.device_width().zip(link.port_width()).map(|(a, b)| a.min(b)), |lanes| {
-            lanes.get().into()
-        });
+    let most = link.device_width().zip(link.port_width()).map(|(device, port)| device.min(port));
+    let lanes = share(link.width(), most, |lanes| lanes.get().into());
     let rate = share(link.speed(), link.common_speed(), |speed| speed.mega().into());
     match width.severity == Severity::Info || rate < lanes {
         true => joined(speed, width),
@@ -82,18 +79,14 @@ fn slow_when_logged(context: &Context<'_>, link: &Link<'_>) -> Option<Finding> {
     if link.speed().is_some_and(|speed| speed > claim.by.speed) {
         return None;
     }
+    let (by, can) = (claim.by.speed, claim.capable.speed);
     let summary = format!(
-        "{} ran at {} when the log was written, at full width; a card of this kind starts slow and speeds up when it is busy ({} can do {}).",
+        "{} ran at {by} when the log was written, at full width; a card of this kind starts slow and speeds up when it is busy ({} can do {can}).",
         link.place(),
-        claim.by.speed,
-        claim.device,
-        claim.capable.speed
+        claim.device
     );
-    Some(
-        Finding::about(Code::PowerSave, Severity::Info, link.hop, capitalised(&summary))
-            .with_confidence(Confidence::Medium)
-            .with_evidence([claim.evidence()]),
-    )
+    let found = Finding::about(Code::PowerSave, Severity::Info, link.hop, capitalised(&summary));
+    Some(found.with_confidence(Confidence::Medium).with_evidence([claim.evidence()]))
 }
 
 /// Whether all that is known of a card is its link: at full width and at the lowest speed, as one that is idle.
@@ -124,18 +117,15 @@ fn slow_while_idle(judged: &Judged<'_>, link: &Link<'_>) -> Option<Finding> {
     }
     let proof = if sped_up { " and sped up under load" } else { "" };
     let summary = format!("{} idles at {speed}{proof}; it can do {common}.", link.place());
-    let mut evidence = link.speed_evidence();
-    evidence.extend(explanation);
-    evidence.extend(loaded.map(|loaded| Evidence::new("speed under load", loaded, "current_link_speed")));
-    Some(
-        Finding::about(Code::PowerSave, Severity::Info, link.hop, capitalised(&summary))
-            .with_confidence(match (sped_up, is_unknown(link)) {
-                (true, _) => Confidence::High,
-                (false, false) => Confidence::Medium,
-                (false, true) => Confidence::Low,
-            })
-            .with_evidence(evidence),
-    )
+    let confidence = match (sped_up, is_unknown(link)) {
+        (true, _) => Confidence::High,
+        (false, false) => Confidence::Medium,
+        (false, true) => Confidence::Low,
+    };
+    let loaded = loaded.map(|loaded| Evidence::new("speed under load", loaded, "current_link_speed"));
+    let found = Finding::about(Code::PowerSave, Severity::Info, link.hop, capitalised(&summary));
+    let found = found.with_confidence(confidence).with_evidence(link.speed_evidence());
+    Some(found.with_evidence(explanation.into_iter().chain(loaded)))
 }
 
 /// `narrower_than_before`: a link has fewer lanes than `narrows watch` saw it with.
@@ -147,31 +137,23 @@ fn narrower_than_before(context: &Context<'_>, judged: &Judged<'_>, link: &Link<
     let kept = &context.machine.kept;
     let best = kept.value()?.get(&link.link.device.address)?;
     let (width, before) = (link.width()?, Lanes::new(best.lanes));
-    (link.moves_data() && width < before)
-        .then(|| narrower_finding(judged, link, (width, before), best, kept.source().as_str()))
-}
-
-fn narrower_finding(
-    judged: &Judged<'_>,
-    link: &Link<'_>,
-    (width, before): (Lanes, Lanes),
-    best: &BestLink,
-    source: &str,
-) -> Finding {
+    if !link.moves_data() || width >= before {
+        return None;
+    }
     let place = link.place();
     let summary = format!("{place} runs {width}; it ran {before} on {}.", best.lanes_at);
     let gain = counterfactual::link_at_width(link.link, before)
         .and_then(|better| counterfactual::gain_of_better(judged, link.index, better));
-    let kept =
-        Evidence::new("greatest width that was seen", format!("{before}, at {}", best.lanes_at), source);
-    Finding::about(Code::NarrowerThanBefore, Severity::Fault, link.hop, capitalised(&summary))
-        .with_evidence(link.width_evidence().into_iter().chain([kept]))
+    let seen = format!("{before}, at {}", best.lanes_at);
+    let found = Finding::about(Code::NarrowerThanBefore, Severity::Fault, link.hop, capitalised(&summary))
+        .with_evidence(link.width_evidence())
+        .seen("greatest width that was seen", seen, kept.source().as_str())
         .advise_gain(
             "`narrows watch --log` says between which two readings it changed. Power off, reseat the card, and check \
              riser, cable and the firmware's slot settings.",
             gain,
-        )
-        .advise("If the change was intended: `narrows watch --accept` takes the state as it is for the best.")
+        );
+    Some(found.advise("If the change was intended: `narrows watch --accept` takes the state as it is for the best."))
 }
 
 #[cfg(test)]

@@ -30,16 +30,18 @@ pub(super) fn of_link(context: &Context<'_>, judged: &Judged<'_>, link: &Link<'_
     if !link.moves_data() || link.is_chipset_uplink(judged) {
         return None;
     }
-    let (width, possible, cause) = degraded(link)?;
-    let finding = finding(judged, link, width, possible, &cause);
+    let finding = finding(judged, link, degraded(link)?);
     Some(if is_enough(context, judged, link) { harmless(finding) } else { finding })
 }
 
 /// Whether the ports of a network card carry no more than the link does as it is.
 fn is_enough(context: &Context<'_>, judged: &Judged<'_>, link: &Link<'_>) -> bool {
-    let carries = judged.subject.ceilings.get(link.index).and_then(|ceilings| ceilings.read.rate());
     let wires = need::wires(context, link);
-    wires.zip(carries).is_some_and(|(wires, carries)| wires.most.get() <= carries.get())
+    wires.zip(carries(judged, link)).is_some_and(|(wires, carries)| wires.most.get() <= carries.get())
+}
+
+fn carries(judged: &Judged<'_>, link: &Link<'_>) -> Option<BytesPerSec> {
+    judged.subject.ceilings.get(link.index)?.read.rate()
 }
 
 /// The finding of a link that has lost lanes that its device does not miss.
@@ -67,66 +69,48 @@ fn degraded<'a>(link: &Link<'a>) -> Option<(Lanes, Lanes, Cause<'a>)> {
     slot.shares.is_some().then(|| (width, slot.width().min(device), Cause::Shared(slot)))
 }
 
-fn finding(
-    judged: &Judged<'_>,
-    link: &Link<'_>,
-    width: Lanes,
-    possible: Lanes,
-    cause: &Cause<'_>,
-) -> Finding {
+fn finding(judged: &Judged<'_>, link: &Link<'_>, (width, possible, cause): (Lanes, Lanes, Cause<'_>)) -> Finding {
     let better = counterfactual::link_at_width(link.link, possible);
     let gain = better.and_then(|better| counterfactual::gain_of_better(judged, link.index, better));
-    let rates = match (judged.subject.ceilings.get(link.index).and_then(|c| c.read.rate()), better) {
-        (Some(now), Some(better)) => format!("; that is {now} of {better} usable"),
-        _ => String::new(),
-    };
-    let place = link.place();
-    let (summary, confidence) = match cause {
-        Cause::Negotiated => (
-            format!("{place} runs {width}, although both its ends can do {possible}{rates}."),
-            if link.is_storage() { Confidence::High } else { Confidence::Medium },
-        ),
-        Cause::Option(option) => (
-            format!(
-                "{place} runs {width}: the firmware's default gives this slot {}, and it can give {possible}{rates}.",
-                Lanes::new(option.default_lanes)
-            ),
-            Confidence::High,
-        ),
-        Cause::Shared(slot) => (
-            format!(
-                "{place} runs {width}, although the board wires {}{rates}; the slot shares lanes with {}.",
-                slot.width(),
-                slot.shares.as_deref().unwrap_or("another")
-            ),
-            Confidence::Medium,
-        ),
-    };
-    let mut evidence = link.width_evidence();
-    evidence.extend(link.link.board_slot.as_ref().map(|slot| {
+    let rates = carries(judged, link).zip(better);
+    let rates = rates.map(|(now, better)| format!("; that is {now} of {better} usable")).unwrap_or_default();
+    let board = link.link.board_slot.as_ref().map(|slot| {
         let value = format!("{} connector, {} wired", Lanes::new(slot.connector), slot.width());
         Evidence::new(format!("slot {}", slot.name), value, "data/boards")
-    }));
-    let finding = Finding::about(Code::LinkWidthDegraded, Severity::Fault, link.hop, capitalised(&summary));
-    advised(finding.with_confidence(confidence).with_evidence(evidence), cause, gain)
-}
-
-fn advised(finding: Finding, cause: &Cause<'_>, gain: Option<BytesPerSec>) -> Finding {
+    });
+    let found = |confidence, summary: String| {
+        Finding::about(Code::LinkWidthDegraded, Severity::Fault, link.hop, capitalised(&summary))
+            .with_confidence(confidence)
+            .with_evidence(link.width_evidence().into_iter().chain(board))
+    };
+    let place = link.place();
     match cause {
+        Cause::Negotiated => {
+            let confidence = if link.is_storage() { Confidence::High } else { Confidence::Medium };
+            let summary = format!("{place} runs {width}, although both its ends can do {possible}{rates}.");
+            found(confidence, summary)
+                .advise_gain("Power off, reseat the card and clean its contacts.", gain)
+                .advise_gain("Try it without riser, adapter or cable, and in another slot.", gain)
+                .advise("Look in the firmware setup for a lane or bifurcation setting of this slot.")
+        }
         Cause::Option(option) => {
+            let default = Lanes::new(option.default_lanes);
+            let summary = format!(
+                "{place} runs {width}: the firmware's default gives this slot {default}, and it can give {possible}{rates}."
+            );
             let cost = if option.cost.is_empty() { String::new() } else { format!(" ({})", option.cost) };
             let setting = format!("In the firmware setup, set {} to {}{cost}.", option.menu, option.value);
-            let finding = finding.advise_gain(setting, gain);
-            finding.advise("Or move the card to a slot that the processor feeds.")
+            let found = found(Confidence::High, summary).advise_gain(setting, gain);
+            found.advise("Or move the card to a slot that the processor feeds.")
         }
         Cause::Shared(slot) => {
-            let shares = slot.shares.as_deref().unwrap_or("another");
-            finding.advise_gain(format!("Free what takes this slot's lanes: {shares}."), gain)
+            let (wired, shares) = (slot.width(), slot.shares.as_deref().unwrap_or("another"));
+            let summary = format!(
+                "{place} runs {width}, although the board wires {wired}{rates}; the slot shares lanes with {shares}."
+            );
+            let free = format!("Free what takes this slot's lanes: {shares}.");
+            found(Confidence::Medium, summary).advise_gain(free, gain)
         }
-        Cause::Negotiated => finding
-            .advise_gain("Power off, reseat the card and clean its contacts.", gain)
-            .advise_gain("Try it without riser, adapter or cable, and in another slot.", gain)
-            .advise("Look in the firmware setup for a lane or bifurcation setting of this slot."),
     }
 }
 
