@@ -1,5 +1,6 @@
 //! One run of many hosts: who took part, the common window, and what they did in it.
 
+use narrows_base::lists::ends;
 use narrows_base::units::{Bytes, BytesPerSec, Nanos};
 use narrows_paste::results::fio_client::{self, Direction, Line, Output};
 
@@ -122,27 +123,15 @@ struct SeenHost<'t> {
 impl Point {
     /// Counts a run. `told` has the files of each host, in the order of the record. `averaged` is the step of the logs.
     pub fn of(record: &PointRecord, told: &[Told], averaged: Nanos) -> Self {
-        let mut seen: Vec<SeenHost<'_>> = record
-            .hosts
-            .iter()
-            .zip(told)
-            .map(|(outcome, told)| SeenHost::of(outcome, told, averaged))
-            .collect();
-        let planned = record.load.time_ns;
-        for host in &mut seen {
-            host.note_lateness(record.start_ns, planned);
-        }
-        let extents =
-            || seen.iter().filter(|host| host.outcome.state.counts()).filter_map(|host| host.extent);
-        let window = Window::common(extents());
-        let begins = || seen.iter().filter(|host| host.outcome.state.counts()).filter_map(|host| host.began);
-        let start_spread = begins().max().zip(begins().min()).map(|(last, first)| Nanos::new(last - first));
-        let hosts: Vec<HostPoint> = record
-            .hosts
-            .iter()
-            .zip(seen)
-            .map(|(outcome, seen)| seen.within(outcome.client, window))
-            .collect();
+        let hosts = record.hosts.iter().zip(told);
+        let seen = hosts.map(|(outcome, told)| SeenHost::of(outcome, told, averaged));
+        let seen: Vec<_> = seen.map(|host| host.with_lateness(record.start_ns, record.load.time_ns)).collect();
+        let counted = || seen.iter().filter(|host| host.outcome.state.counts());
+        let window = Window::common(counted().filter_map(|host| host.extent));
+        let begins: Vec<u64> = counted().filter_map(|host| host.began).collect();
+        let start_spread = ends(&begins).map(|[first, last]| Nanos::new(last - first));
+        let hosts = record.hosts.iter().zip(seen);
+        let hosts: Vec<_> = hosts.map(|(outcome, seen)| seen.within(outcome.client, window)).collect();
         let overlap = hosts.iter().filter_map(|host| host.overlap).reduce(f64::min);
         let counted = || hosts.iter().filter(|host| host.outcome.state.counts());
         let read = Side::sum(counted().map(|host| &host.read), window);
@@ -194,44 +183,30 @@ impl<'t> SeenHost<'t> {
         };
         let histograms = told.histograms.iter().map(|text| (text.as_str(), ahead)).collect();
         let (reads, writes) = (of(false), of(true));
-        Self {
-            outcome,
-            output,
-            began,
-            extent: extent.filter(|extent| extent.length().get() > 0),
-            reads,
-            writes,
-            histograms,
-        }
+        let extent = extent.filter(|extent| extent.length().get() > 0);
+        Self { outcome, output, began, extent, reads, writes, histograms }
     }
 
     /// A host whose start alone costs more of the time than may be missing is late.
-    fn note_lateness(&mut self, start_ns: u64, planned: Nanos) {
-        if self.outcome.state != State::Ok {
-            return;
-        }
-        let Some(began) = self.began.filter(|_| self.extent.is_some()) else {
-            self.outcome = PointOutcome::failed("fio left no log of when it ran");
-            return;
+    fn with_lateness(self, start_ns: u64, planned: Nanos) -> Self {
+        let late = self.began.filter(|_| self.extent.is_some()).map(|began| began.saturating_sub(start_ns));
+        let outcome = match late {
+            _ if self.outcome.state != State::Ok => return self,
+            None => PointOutcome::failed("fio left no log of when it ran"),
+            Some(late) if late as f64 > (1.0 - LEAST_OVERLAP) * planned.get() as f64 => {
+                let reason = format!("began {} after the common start", Nanos::new(late));
+                PointOutcome { state: State::Late, reason: Some(reason) }
+            }
+            Some(_) => return self,
         };
-        let late = began.saturating_sub(start_ns);
-        if late as f64 > (1.0 - LEAST_OVERLAP) * planned.get() as f64 {
-            let after = narrows_base::units::human::time(Nanos::new(late));
-            self.outcome = PointOutcome {
-                state: State::Late,
-                reason: Some(format!("began {after} after the common start")),
-            };
-        }
+        Self { outcome, ..self }
     }
 
     fn within(self, client: usize, window: Option<Window>) -> HostPoint {
         let window = window.filter(|_| self.outcome.state.counts());
-        let bytes = |series: &[Series], window: Window| {
-            series.iter().fold(Bytes::new(0), |sum, one| sum + one.within(window))
-        };
-        let rate_in = |part: Window| {
-            (bytes(&self.reads, part) + bytes(&self.writes, part)).per(part.length().duration())
-        };
+        let bytes = |series: &[Series], window| series.iter().map(|one| one.within(window)).sum::<Bytes>();
+        let rate_in =
+            |part: Window| (bytes(&self.reads, part) + bytes(&self.writes, part)).per(part.length().duration());
         let halves = window.map_or([BytesPerSec::default(); 2], |window| window.halves().map(rate_in));
         let parts = window.map(|window| window.parts(MOST_PARTS)).unwrap_or_default();
         let parts = parts.into_iter().map(|part| BytesPerSec::new(rate_in(part).get().round())).collect();
@@ -250,13 +225,11 @@ impl<'t> SeenHost<'t> {
                 greatest: (told.ios > 0).then(|| Nanos::new(told.greatest_ns)),
             }
         };
-        let share = |(extent, window): (Window, Window)| {
-            window.length().as_secs_f64() / extent.length().as_secs_f64()
-        };
+        let seconds = |window: Window| window.length().as_secs_f64();
         HostPoint {
             client,
             began_ns: self.began,
-            overlap: self.extent.zip(window).map(share),
+            overlap: self.extent.zip(window).map(|(extent, window)| seconds(window) / seconds(extent)),
             read: side(&self.reads, &self.output.read, false),
             write: side(&self.writes, &self.output.write, true),
             extent: self.extent,

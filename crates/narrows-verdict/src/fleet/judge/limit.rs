@@ -99,10 +99,13 @@ fn with_drives_alone(mut limit: Limit, drives: Option<LegAlone>) -> Limit {
 
 /// Whether a client reaches its part of the cap.
 pub(super) fn is_at_its_cap(case: &Case<'_>, client: usize) -> bool {
-    let Some(cap) = case.record.load.rate_cap else { return false };
-    let part = cap.get() / case.record.hosts.len().max(1) as f64;
     let host = case.point.counted().find(|host| host.client == client);
-    host.is_some_and(|host| host.rate().get() >= part * AT)
+    part_of_cap(case).zip(host).is_some_and(|(part, host)| host.rate() >= part * AT)
+}
+
+/// What each host that was asked may have of the cap.
+fn part_of_cap(case: &Case<'_>) -> Option<BytesPerSec> {
+    Some(case.record.load.rate_cap? / case.record.hosts.len().max(1) as f64)
 }
 
 /// Clients that reach their parts of the cap, where all but a few do: what these few meet is no limit of all. What the others get
@@ -110,16 +113,15 @@ pub(super) fn is_at_its_cap(case: &Case<'_>, client: usize) -> bool {
 fn mostly_capped(case: &Case<'_>) -> Option<(Vec<usize>, Vec<String>)> {
     /// One in so many may get less.
     const FEW: usize = 5;
-    let cap = case.record.load.rate_cap?;
-    let part = cap.get() / case.record.hosts.len().max(1) as f64;
+    let part = part_of_cap(case)?;
     let (full, less): (Vec<&HostPoint>, Vec<&HostPoint>) =
-        case.point.counted().partition(|host| host.rate().get() >= part * AT);
+        case.point.counted().partition(|host| host.rate() >= part * AT);
     if less.is_empty() || less.len() * FEW > full.len() + less.len() {
         return None;
     }
     let said = less.iter().take(3).map(|host| {
-        let (name, rate) = (case.client_name(host.client), human::rate(host.rate()));
-        format!("{name} gets {rate} of {} and meets something of its own", BytesPerSec::new(part))
+        let (name, rate) = (case.client_name(host.client), host.rate());
+        format!("{name} gets {rate} of {part} and meets something of its own")
     });
     Some((full.iter().map(|host| host.client).collect(), said.collect()))
 }
@@ -220,10 +222,8 @@ fn network(case: &Case<'_>, flows: &[Flow]) -> Option<(Kind, String, Vec<usize>,
             of_servers(servers, of, confidence)
         }
         Congested::Between(clients) => {
-            let servers =
-                flows.iter().filter(|flow| clients.contains(&flow.client)).map(|flow| flow.server).collect();
             // Network cards of one speed would look the same.
-            let is_pairs = serves_one_each(flows, &servers);
+            let is_pairs = serves_one_each(flows, &servers_of(flows, &clients));
             let confidence = if is_pairs { Confidence::Medium } else { Confidence::High };
             let name = format!("the network between {} and the servers", case.names(clients.iter().copied()));
             (Kind::Fabric, name, sorted(clients), confidence)
@@ -240,10 +240,13 @@ fn network(case: &Case<'_>, flows: &[Flow]) -> Option<(Kind, String, Vec<usize>,
     })
 }
 
+fn servers_of(flows: &[Flow], clients: &BTreeSet<usize>) -> BTreeSet<usize> {
+    flows.iter().filter(|flow| clients.contains(&flow.client)).map(|flow| flow.server).collect()
+}
+
 /// The side whose cards carry all that they can while no card of the other side does, where the connections do not tell.
 fn full_side(case: &Case<'_>, flows: &[Flow], clients: &BTreeSet<usize>) -> Option<(Side, BTreeSet<usize>)> {
-    let servers: BTreeSet<usize> =
-        flows.iter().filter(|flow| clients.contains(&flow.client)).map(|flow| flow.server).collect();
+    let servers = servers_of(flows, clients);
     let is_full = |hosts: &[Host], activities: &[Option<Activity>], receives: bool, place: usize| {
         let activity = activities.get(place).and_then(Option::as_ref);
         hosts.get(place).is_some_and(|host| HostCards::of(host, activity, receives).is_full())
@@ -308,21 +311,15 @@ fn at_the_storage(
         true => (&case.run.servers, case.servers),
         false => (&case.run.clients, case.clients),
     };
-    let mut busy = Vec::new();
-    for (host, activity) in hosts.iter().zip(activities) {
-        let (Some(target), Some(activity)) = (&host.target, activity) else { continue };
-        for drive in &target.drives {
-            if let Some(disk) = activity.disks.get(drive).filter(|disk| disk.busy >= DRIVE_BUSY) {
-                busy.push(format!(
-                    "{drive} of {} is busy {} of the time",
-                    host.host,
-                    human::percent(disk.busy)
-                ));
-            }
-        }
-    }
+    let drives = hosts.iter().zip(activities).flat_map(|(host, activity)| {
+        let drives = host.target.iter().flat_map(|target| &target.drives);
+        drives.filter_map(move |drive| Some((&host.host, drive, activity.as_ref()?.disks.get(drive)?)))
+    });
+    let busy = drives.filter(|(.., disk)| disk.busy >= DRIVE_BUSY).map(|(host, drive, disk)| {
+        format!("{drive} of {host} is busy {} of the time", human::percent(disk.busy))
+    });
+    let busy: Vec<String> = busy.take(3).collect();
     if !busy.is_empty() {
-        busy.truncate(3);
         let name = if case.is_remote() { "drives of the servers" } else { "each host's own drives" };
         return named(Kind::Drive, name.to_owned(), all, Confidence::Medium, busy);
     }
