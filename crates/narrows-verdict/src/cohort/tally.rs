@@ -1,5 +1,6 @@
 //! Counts over many hosts, one host at a time.
 
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
@@ -153,28 +154,22 @@ impl Tally {
     /// What at least two hosts of a model have in common, worst and most frequent first; those of unknown model last,
     /// which have nothing in common but that.
     pub fn groups(&self) -> Vec<Group> {
-        let mut groups: Vec<Group> = self
-            .cohorts
-            .iter()
-            .flat_map(|(model, cohort)| cohort.groups.iter().map(move |group| (model, cohort, group)))
-            .filter(|(_, _, (_, members))| members.hosts.len() > 1)
-            .map(|(model, cohort, (key, members))| Group {
-                model: model.clone(),
-                of: cohort.hosts.len(),
-                affected: members.hosts.len(),
-                code: key.code,
-                severity: key.severity,
-                place: key.place.clone(),
-                state: key.state.clone(),
-                summary: members.summary.clone(),
-                hosts: members.hosts.iter().take(NAMED).map(|index| self.name(*index)).collect(),
-            })
-            .collect();
-        groups.sort_by(|a, b| {
-            let rank =
-                |group: &Group| (group.model.is_none(), group.severity, std::cmp::Reverse(group.affected));
-            rank(a).cmp(&rank(b))
+        let all = self.cohorts.iter();
+        let all = all.flat_map(|(model, cohort)| cohort.groups.iter().map(move |group| (model, cohort, group)));
+        let several = all.filter(|(_, _, (_, members))| members.hosts.len() > 1);
+        let groups = several.map(|(model, cohort, (key, members))| Group {
+            model: model.clone(),
+            of: cohort.hosts.len(),
+            affected: members.hosts.len(),
+            code: key.code,
+            severity: key.severity,
+            place: key.place.clone(),
+            state: key.state.clone(),
+            summary: members.summary.clone(),
+            hosts: members.hosts.iter().take(NAMED).map(|index| self.name(*index)).collect(),
         });
+        let mut groups: Vec<Group> = groups.collect();
+        groups.sort_by_key(|group| (group.model.is_none(), group.severity, Reverse(group.affected)));
         groups
     }
 
@@ -294,24 +289,16 @@ fn outliers_of(
     let mut outliers = Vec::new();
     for (aspect, values) in &cohort.aspects {
         let of: usize = values.values().map(Vec::len).sum();
-        let Some((usual, same)) = values.iter().find(|(_, hosts)| is_nearly_all(hosts.len(), of)) else {
-            continue;
-        };
+        let most = values.iter().find(|(_, hosts)| is_nearly_all(hosts.len(), of));
+        let Some((usual, same)) = most else { continue };
+        let place = aspect.place.as_deref();
         let others = values.iter().filter(|(value, _)| *value != usual);
-        for (value, index) in others.flat_map(|(value, hosts)| hosts.iter().map(move |index| (value, *index)))
-        {
-            if aspect.place.as_deref().is_some_and(|place| said.contains(&(place, index))) {
-                continue;
-            }
+        let others = others.flat_map(|(value, hosts)| hosts.iter().map(move |index| (value, *index)));
+        let unsaid = others.filter(|(_, index)| place.is_none_or(|place| !said.contains(&(place, *index))));
+        outliers.extend(unsaid.map(|(value, index)| {
             let values = [Some(value.clone()), Some(usual.clone())];
-            outliers.push(outlier(
-                index,
-                aspect.name.to_owned(),
-                aspect.place.as_deref(),
-                values,
-                (same.len(), of),
-            ));
-        }
+            outlier(index, aspect.name.to_owned(), place, values, (same.len(), of))
+        }));
     }
     for ((code, place), hosts) in &findings {
         for (index, is_found, same, of) in of_finding(cohort, *place, hosts) {

@@ -119,8 +119,7 @@ struct Between {
 impl Between {
     fn of(at: &At<'_>, hop: &CryptHop) -> Option<Self> {
         let above = at.case.hop_disk(at.hop)?.read_latency?;
-        let below = |rung: &super::Rung| at.case.hop_disk(at.case.path().hop(&rung.hop)?);
-        let below = at.members().filter_map(|rung| below(rung)?.read_latency).max()?;
+        let below = at.members().filter_map(|rung| at.disk(rung)?.read_latency).max()?;
         let block = at.case.measurement()?.workload.block_size;
         let waiting = waiting(at)?;
         let rate = at.case.cipher_on_one_core(hop).filter(|rate| rate.get() > 0.0);

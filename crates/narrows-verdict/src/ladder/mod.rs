@@ -177,14 +177,12 @@ pub fn judge(machine: &Machine, rungs: &[Rung], numa: &[NodeRun]) -> LadderVerdi
     let next = named
         .map(|(_, loss)| loss)
         .find(|loss| limiting.as_ref().is_none_or(|first: &Loss| first.hop != loss.hop));
-    let mut findings = top
-        .and_then(|top| rungs.get(top))
+    let highest = top.and_then(|top| rungs.get(top));
+    let mut findings = highest
         .map_or_else(Vec::new, |rung| super::judge(machine, std::slice::from_ref(&rung.subject)).findings);
     if let Some(loss) = limiting.as_ref().filter(|loss| loss.cause == Cause::Scheduler) {
         // The single run cannot see whether requests wait at the device or in its scheduler.
-        let is_blamed =
-            |found: &Finding| found.code == Code::DeviceLimited && found.hop.as_ref() == Some(&loss.hop);
-        findings.retain(|finding| !is_blamed(finding));
+        findings.retain(|found| found.code != Code::DeviceLimited || found.hop.as_ref() != Some(&loss.hop));
     }
     findings.extend(rungs.last().and_then(|rung| raid::numa_remote(numa, rung)));
     findings.sort_by_key(|finding| finding.severity);
@@ -196,23 +194,18 @@ pub fn judge(machine: &Machine, rungs: &[Rung], numa: &[NodeRun]) -> LadderVerdi
 fn causes(machine: &Machine, rungs: &[Rung], steps: &[Step], top: Option<usize>) -> Vec<(usize, Loss)> {
     let is_on_way = |index: &usize| top.is_some_and(|top| *index <= top);
     let losses = steps.iter().enumerate().rev().filter(|(index, _)| is_on_way(index));
-    let mut all: Vec<(usize, Loss)> =
-        losses.filter_map(|(index, step)| Some((index, step.loss.clone()?))).collect();
-    all.extend(
-        top.and_then(|top| Some((top, rungs.get(top)?)))
-            .and_then(|(at, rung)| Some((at, step::plain(machine, rung)?))),
-    );
-    all
+    let losses = losses.filter_map(|(index, step)| Some((index, step.loss.clone()?)));
+    let lowest = top.and_then(|top| Some((top, step::plain(machine, rungs.get(top)?)?)));
+    losses.chain(lowest).collect()
 }
 
 /// The narrowest known ceiling of the path to a rung. The hop that members hang on is no part of them.
 fn ceiling(rung: &Rung) -> Option<(usize, BytesPerSec)> {
     let subject = &rung.subject;
     let ranked = ceiling::rank(&subject.path, &subject.ceilings, rung.direction());
-    let counts = |index: usize| {
-        subject.path.hops.get(index).is_some_and(|hop: &Hop| !(rung.at_once && hop.id == rung.hop))
-    };
-    ranked.into_iter().find(|narrow| counts(narrow.hop)).map(|narrow| (narrow.hop, narrow.rate))
+    let is_own = |hop: &Hop| !(rung.at_once && hop.id == rung.hop);
+    let mut own = ranked.into_iter().filter(|narrow| subject.path.hops.get(narrow.hop).is_some_and(is_own));
+    own.next().map(|narrow| (narrow.hop, narrow.rate))
 }
 
 /// The same cause in the words of the ladder. A medium that gives what is published of it is no other cause than one that
@@ -284,14 +277,8 @@ impl Leg {
 
     /// A leg that was not measured, for this reason.
     pub fn missing(kind: LegKind, name: impl Into<String>, reason: impl Into<String>) -> Self {
-        Self {
-            kind,
-            name: name.into(),
-            cores: 0,
-            bytes_per_second: None,
-            means: String::new(),
-            reason: Some(reason.into()),
-        }
+        let (name, reason) = (name.into(), Some(reason.into()));
+        Self { kind, name, cores: 0, bytes_per_second: None, means: String::new(), reason }
     }
 
     /// The engine's own ceiling on one core for blocks of this size, from what an I/O that does nothing costs it in

@@ -3,6 +3,7 @@
 use narrows_base::measurement::Access;
 use narrows_base::units::{BytesPerSec, human};
 use narrows_machine::Machine;
+use narrows_machine::activity::DiskActivity;
 use narrows_model::path::{Hop, HopKind, HopSpec};
 
 use super::{Cause, Loss, Rung, Step, block_flows, ceiling, crypt, raid, translated};
@@ -47,11 +48,13 @@ impl<'a> At<'a> {
     /// The rungs right below, each alone, that were measured.
     pub(super) fn members(&self) -> impl Iterator<Item = &'a Rung> + use<'a> {
         let rungs = self.rungs;
-        self.rung
-            .members
-            .iter()
-            .filter_map(move |index| rungs.get(*index))
-            .filter(|rung| rung.rate().is_some())
+        let members = self.rung.members.iter().filter_map(move |index| rungs.get(*index));
+        members.filter(|rung| rung.rate().is_some())
+    }
+
+    /// What the block device of a member did.
+    pub(super) fn disk(&self, member: &Rung) -> Option<&'a DiskActivity> {
+        self.case.hop_disk(self.case.path().hop(&member.hop)?)
     }
 
     /// The part of the layer's traffic that crosses a member.
@@ -98,15 +101,12 @@ impl<'a> At<'a> {
     pub(super) fn busiest(&self) -> Vec<Evidence> {
         const MOST: usize = 3;
         let threads = self.case.run.map_or(&[][..], |run| &run.activity.threads);
-        threads
-            .iter()
-            .filter(|thread| thread.cores >= 0.1)
-            .take(MOST)
-            .map(|thread| {
-                let cores = format!("{:.2} cores", thread.cores);
-                Evidence::new(format!("thread {}", thread.name), cores, "/proc/[pid]/stat")
-            })
-            .collect()
+        let busy = threads.iter().filter(|thread| thread.cores >= 0.1).take(MOST);
+        let shown = busy.map(|thread| {
+            let cores = format!("{:.2} cores", thread.cores);
+            Evidence::new(format!("thread {}", thread.name), cores, "/proc/[pid]/stat")
+        });
+        shown.collect()
     }
 }
 
@@ -152,14 +152,10 @@ fn decide(at: &At<'_>) -> Loss {
     let cause = found.as_ref().map(|found| translated(&at.case, found));
     // Ourselves first, and what makes the run no measure of the layer at all.
     let suspects = [Cause::Cache, Cause::Generator, Cause::Resync];
-    let first = cause.filter(|cause| suspects.contains(cause));
     let by_run = || found.as_ref().and_then(|found| by_attribution(at, found));
-    if first.is_some()
-        && let Some(loss) = by_run()
-    {
-        return loss;
-    }
-    by_layer(at)
+    let suspect = cause.filter(|cause| suspects.contains(cause)).and_then(|_| by_run());
+    suspect
+        .or_else(|| by_layer(at))
         .or_else(|| by_run().filter(|loss| loss.cause != Cause::Medium))
         .or_else(|| {
             scheduler(&at.case).map(|(hop, evidence)| held_back(hop, [at.evidence(), evidence].concat()))
@@ -219,15 +215,13 @@ fn scheduler<'a>(case: &Case<'a>) -> Option<(&'a Hop, Vec<Evidence>)> {
         let name = queue.scheduler.value().filter(|name| *name != "none")?;
         let disk = case.disk(&device.block)?;
         let held = disk.at_driver?;
-        (disk.in_flight >= 2.0 && held <= IDLE_DRIVER).then(|| {
-            let (all, held) = (format!("{:.1}", disk.in_flight), format!("{held:.1}"));
-            let evidence = vec![
-                Evidence::new("scheduler", name, queue.scheduler.source().as_str()),
-                Evidence::new("requests in flight", all, "times of /proc/diskstats"),
-                Evidence::new("of these at the driver", held, "samples of /sys/block/*/inflight"),
-            ];
-            (hop, evidence)
-        })
+        let (all, at_driver) = (format!("{:.1}", disk.in_flight), format!("{held:.1}"));
+        let evidence = vec![
+            Evidence::new("scheduler", name, queue.scheduler.source().as_str()),
+            Evidence::new("requests in flight", all, "times of /proc/diskstats"),
+            Evidence::new("of these at the driver", at_driver, "samples of /sys/block/*/inflight"),
+        ];
+        (disk.in_flight >= 2.0 && held <= IDLE_DRIVER).then_some((hop, evidence))
     })
 }
 
@@ -305,13 +299,9 @@ pub(super) fn sentence(
     let first = if any_loss || limiting.cause == Cause::Scheduler {
         format!("{verb} reach {rate}. {}", limiting.summary)
     } else {
-        let lost = top.and_then(|top| steps.get(top)).and_then(|step| step.lost);
-        let above = match lost {
-            Some(lost) => {
-                format!(" No layer loses more than {}.", human::percent(lost.max(super::SIGNIFICANT)))
-            }
-            None => String::new(),
-        };
+        let lost = top.and_then(|top| steps.get(top)?.lost).map(|lost| lost.max(super::SIGNIFICANT));
+        let above = lost.map(|lost| format!(" No layer loses more than {}.", human::percent(lost)));
+        let above = above.unwrap_or_default();
         format!("{verb} reach {rate}, limited by {}.{above}", named(rung, limiting))
     };
     match next.filter(|next| next.cause != Cause::Unknown) {
