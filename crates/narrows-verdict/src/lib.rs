@@ -27,11 +27,10 @@ mod trust;
 
 use std::collections::BTreeMap;
 
-use narrows_base::fact::Fact;
 use narrows_base::measurement::Measurement;
 use narrows_base::units::{BytesPerSec, GtPerSec, Lanes};
 use narrows_machine::Machine;
-use narrows_machine::activity::Activity;
+use narrows_machine::activity::{Activity, LinkState};
 use narrows_model::ceiling::{self, Ceilings, Direction, pcie};
 use narrows_model::path::{HopId, HopSpec, LinkHop, Path};
 
@@ -76,11 +75,8 @@ impl Subject {
             let address = link.device.address;
             let Some(speed) = speed_under_load(&self.runs, link) else { continue };
             let source = format!("/sys/bus/pci/devices/{address}/current_link_speed, under load");
-            let mut loaded = link.clone();
-            for end in std::iter::once(&mut loaded.device).chain(&mut loaded.port) {
-                end.link.current_speed = Fact::known(speed, source.as_str());
-            }
-            *ceilings = pcie::as_trained(&loaded);
+            let state = LinkState { speed: Some(speed), width: None };
+            *ceilings = link::loaded(&mut link.clone(), state, &source);
         }
     }
 }

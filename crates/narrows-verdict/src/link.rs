@@ -4,9 +4,10 @@ use std::collections::BTreeSet;
 
 use narrows_base::fact::{Fact, Source};
 use narrows_base::units::{GtPerSec, Lanes};
-use narrows_machine::Machine;
+use narrows_machine::{Machine, activity};
 use narrows_machine::log::{LogEvent, LogKind, StatedLink};
 use narrows_machine::pci::{Downgraded, LinkState, PciAddress, PciDevice, PciId};
+use narrows_model::ceiling::{Ceilings, pcie};
 use narrows_model::path::{Hop, HopId, HopSpec, LinkHop, LinkPart, LinkPort, Target};
 
 use crate::finding::{Confidence, Evidence, Finding};
@@ -263,6 +264,19 @@ fn most<T: ToString>(what: &str, fact: &Fact<T>, downgraded: Option<&Source>) ->
         }
         _ => Evidence::from_fact(what, fact),
     }
+}
+
+/// The ceilings of a link that was seen in such a state while it carried load, in place of what was expected of it.
+pub(super) fn loaded(link: &mut LinkHop, state: activity::LinkState, source: &str) -> Ceilings {
+    for end in std::iter::once(&mut link.device).chain(&mut link.port) {
+        if let Some(speed) = state.speed {
+            end.link.current_speed = Fact::known(speed, source);
+        }
+        if let Some(width) = state.width {
+            end.link.current_width = Fact::known(width, source);
+        }
+    }
+    pcie::as_trained(link)
 }
 
 /// Verdicts from half the facts: what rests on a link of which a capture shows one end, or not its state, is less sure.

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use narrows_machine::Machine;
 use narrows_machine::activity::{LinkState, Mover};
-use narrows_model::ceiling::{Ceiling, Ceilings, of_hop};
+use narrows_model::ceiling::{Ceilings, of_hop};
 use narrows_model::path::{Hop, HopId, HopKind, HopSpec, LinkHop, Path, Target};
 use narrows_model::predict::duplex;
 use narrows_model::predict::flow::Duplex;
@@ -80,12 +80,9 @@ impl Lane {
 
     /// Whether it is worth a line: it has a ceiling or counters of its own, or several share it.
     fn is_shown(&self) -> bool {
-        let is_known = |ceiling: &Ceiling| ceiling.limit().is_some();
+        let is_known = [&self.ceilings.read, &self.ceilings.write].iter().any(|one| one.limit().is_some());
         let has_counters = matches!(self.kind, HopKind::Device | HopKind::Network);
-        has_counters
-            || self.sources.len() > 1
-            || is_known(&self.ceilings.read)
-            || is_known(&self.ceilings.write)
+        has_counters || self.sources.len() > 1 || is_known
     }
 }
 
@@ -102,10 +99,8 @@ impl Lanes {
     /// path crosses. What others move over them counts as well.
     pub fn of(machine: &Machine, every: &[Path], target: Option<&Path>) -> Self {
         let mut found: BTreeMap<HopId, Lane> = BTreeMap::new();
-        let mut ways: Vec<Vec<HopId>> = Vec::new();
-        for path in every.iter().filter(|path| is_plain(path)) {
-            ways.push(walk(path, &mut found));
-        }
+        let plain = every.iter().filter(|path| is_plain(path));
+        let ways: Vec<Vec<HopId>> = plain.map(|path| walk(path, &mut found)).collect();
         let mut lanes = Self { all: in_order(found, ways), below: below(machine) };
         lanes.all.extend(stacked(every));
         if let Some(target) = target {
@@ -132,13 +127,10 @@ impl Lanes {
 
     /// Whether the open files of a process lie behind a lane.
     pub fn is_behind(&self, mover: &Mover, lane: &Lane) -> bool {
-        let drives = |name: &String| self.below.get(name);
-        lane.disks().any(|disk| {
-            mover
-                .devices
-                .iter()
-                .any(|name| name == disk || drives(name).is_some_and(|below| below.contains(disk)))
-        })
+        let is_on = |name: &String, disk: &str| {
+            name == disk || self.below.get(name).is_some_and(|below| below.contains(disk))
+        };
+        lane.disks().any(|disk| mover.devices.iter().any(|name| is_on(name, disk)))
     }
 }
 
@@ -157,6 +149,7 @@ fn is_plain(path: &Path) -> bool {
 
 /// Gives the hops of a path, from memory on, the source of their bytes.
 fn walk(path: &Path, found: &mut BTreeMap<HopId, Lane>) -> Vec<HopId> {
+    use HopKind::{BlockQueue, Filesystem, Memory, Remote};
     let mut source = None;
     let mut way = Vec::new();
     for hop in &path.hops {
@@ -165,11 +158,8 @@ fn walk(path: &Path, found: &mut BTreeMap<HopId, Lane>) -> Vec<HopId> {
             HopSpec::Network(network) => Some(CounterSource::Nic(network.interface.clone())),
             _ => source,
         };
-        let Some(source) = &source else { continue };
-        if matches!(hop.kind(), HopKind::Memory | HopKind::BlockQueue | HopKind::Remote | HopKind::Filesystem)
-        {
-            continue;
-        }
+        let is_none = matches!(hop.kind(), Memory | BlockQueue | Remote | Filesystem);
+        let Some(source) = source.as_ref().filter(|_| !is_none) else { continue };
         found.entry(hop.id.clone()).or_insert_with(|| Lane::of(hop)).sources.insert(source.clone());
         way.push(hop.id.clone());
     }
@@ -186,11 +176,8 @@ fn in_order(mut found: BTreeMap<HopId, Lane>, mut ways: Vec<Vec<HopId>>) -> Vec<
     ways.sort();
     let mut lanes = Vec::new();
     for way in ways {
-        for (depth, id) in way.iter().enumerate() {
-            if let Some(lane) = found.remove(id) {
-                lanes.push(Lane { depth, ..lane });
-            }
-        }
+        let new = way.iter().enumerate().filter_map(|(depth, id)| Some(Lane { depth, ..found.remove(id)? }));
+        lanes.extend(new);
     }
     lanes
 }
@@ -208,20 +195,18 @@ fn stacked(every: &[Path]) -> Vec<Lane> {
 
 /// The disks below each block device that is built on others, or is a part of one.
 fn below(machine: &Machine) -> BTreeMap<String, BTreeSet<String>> {
-    let direct = |name: &str| -> Vec<String> {
-        machine.block.get(name).map_or_else(Vec::new, |device| {
-            device.slaves.iter().chain(&device.partition_of).cloned().collect()
-        })
+    let direct = |name: &str| {
+        let device = machine.block.get(name).into_iter();
+        device.flat_map(|device| device.slaves.iter().chain(&device.partition_of))
     };
-    let mut all = BTreeMap::new();
-    for name in machine.block.keys() {
-        let (mut seen, mut left) = (BTreeSet::new(), direct(name));
+    let all = machine.block.keys().map(|name| {
+        let (mut seen, mut left): (BTreeSet<String>, Vec<&String>) = (BTreeSet::new(), direct(name).collect());
         while let Some(next) = left.pop() {
             if seen.insert(next.clone()) {
-                left.extend(direct(&next));
+                left.extend(direct(next));
             }
         }
-        all.insert(name.clone(), seen);
-    }
-    all
+        (name.clone(), seen)
+    });
+    all.collect()
 }

@@ -9,10 +9,9 @@ mod lanes;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use narrows_base::fact::Fact;
 use narrows_base::units::{BytesPerSec, Iops, Nanos, human};
 use narrows_machine::activity::{Activity, DiskActivity, Mover, Resync};
-use narrows_model::ceiling::{Basis, Direction, pcie};
+use narrows_model::ceiling::{Basis, Direction};
 use narrows_model::path::HopKind;
 
 use crate::attribution::REACHED;
@@ -100,7 +99,7 @@ impl Lanes {
         let is_behind = |mover: &Mover| {
             mover.devices.is_empty() || self.all.iter().any(|lane| self.is_behind(mover, lane))
         };
-        let mut picture = Picture {
+        let picture = Picture {
             elapsed: activity.elapsed,
             fullest: fullest.map(|(at, _)| at),
             moved: flow_of(&self.sources(), activity).0,
@@ -109,8 +108,7 @@ impl Lanes {
             lanes,
             sentence: String::new(),
         };
-        picture.sentence = of(self, &picture);
-        picture
+        Picture { sentence: of(self, &picture), ..picture }
     }
 
     /// Puts the speed and width that links show under load in place of what was expected of them. A link at rest may be slow to
@@ -123,15 +121,7 @@ impl Lanes {
                 continue;
             }
             let source = format!("/sys/bus/pci/devices/{}, under load", link.device.address);
-            for end in std::iter::once(&mut link.device).chain(&mut link.port) {
-                if let Some(speed) = state.speed {
-                    end.link.current_speed = Fact::known(speed, source.as_str());
-                }
-                if let Some(width) = state.width {
-                    end.link.current_width = Fact::known(width, source.as_str());
-                }
-            }
-            lane.ceilings = pcie::as_trained(link);
+            lane.ceilings = crate::link::loaded(link, *state, &source);
             lane.settled = Some(*state);
         }
     }
@@ -191,19 +181,16 @@ fn flow_of(sources: &BTreeSet<CounterSource>, activity: &Activity) -> (Flow, BTr
     let over = activity.elapsed.duration();
     for source in sources {
         let moved = match source {
-            CounterSource::Disk(name) => activity
-                .disks
-                .get(name)
-                .filter(|_| !over.is_zero())
-                .map(|disk| Flow { read: disk.read_bytes.per(over), write: disk.written_bytes.per(over) }),
+            CounterSource::Disk(name) => {
+                let disk = activity.disks.get(name).filter(|_| !over.is_zero());
+                disk.map(|disk| Flow { read: disk.read_bytes.per(over), write: disk.written_bytes.per(over) })
+            }
             CounterSource::Nic(name) => {
                 activity.nics.get(name).map(|nic| Flow { read: nic.received, write: nic.sent })
             }
         };
         match moved {
-            Some(moved) => {
-                flow = Flow { read: flow.read + moved.read, write: flow.write + moved.write };
-            }
+            Some(moved) => flow = Flow { read: flow.read + moved.read, write: flow.write + moved.write },
             None => drop(gone.insert(source.clone())),
         }
     }
@@ -218,18 +205,17 @@ fn of(lanes: &Lanes, picture: &Picture) -> String {
     if picture.moved.sum().get() < REST {
         return at_rest(picture);
     }
-    let place = |at: usize| Some((lanes.all().get(at)?, picture.lanes.get(at)?));
-    let mut sentences = match picture.fullest.and_then(place) {
+    let fullest_lane = picture.fullest.and_then(|at| Some((lanes.all().get(at)?, picture.lanes.get(at)?)));
+    let mut sentences = match fullest_lane {
         Some((lane, now)) => vec![fullest(lane, now)],
         None => vec![format!("{} over hops whose ceilings are not known.", flow(picture.moved))],
     };
-    let is_full = picture.fullest.and_then(place).is_some_and(|(_, now)| now.fraction >= Some(REACHED));
+    let is_full = fullest_lane.is_some_and(|(_, now)| now.fraction >= Some(REACHED));
     if !is_full && let Some((lane, now)) = waiting(lanes, picture) {
         let waiting = human::count(now.in_flight.unwrap_or(0.0));
         sentences.push(format!("{} always has requests to work on, {waiting} on average.", lane.name));
     }
-    let lane = picture.fullest.and_then(place).map(|(lane, _)| lane);
-    sentences.extend(movers(lanes, lane, &picture.movers));
+    sentences.extend(movers(lanes, fullest_lane.map(|(lane, _)| lane), &picture.movers));
     sentences.extend(resyncs(picture));
     sentences.join(" ")
 }
@@ -241,17 +227,16 @@ fn at_rest(picture: &Picture) -> String {
 
 fn fullest(lane: &Lane, now: &LaneNow) -> String {
     let part = human::percent(now.fraction.unwrap_or(0.0));
-    let drives = lane.disks().count();
-    let share = match (lane.sources.len(), lane.sources.len() - drives) {
-        (0 | 1, _) => String::new(),
-        (_, 0) => format!(" {drives} drives share it."),
-        (several, _) => format!(" {several} drives and interfaces share it."),
+    let share = match lane.sources.len() {
+        0 | 1 => String::new(),
+        drives if drives == lane.disks().count() => format!(" {drives} drives share it."),
+        several => format!(" {several} drives and interfaces share it."),
     };
-    let carries = carries(lane, now);
-    if now.fraction >= Some(REACHED) {
-        return format!("{} is at its ceiling: {carries} ({part}).{share}", lane.name);
+    let (name, carries) = (&lane.name, carries(lane, now));
+    match now.fraction >= Some(REACHED) {
+        true => format!("{name} is at its ceiling: {carries} ({part}).{share}"),
+        false => format!("The fullest hop is {name}: {carries} ({part}).{share}"),
     }
-    format!("The fullest hop is {}: {carries} ({part}).{share}", lane.name)
 }
 
 /// `3.2 GB/s of 3.9 GB/s read`.
@@ -261,21 +246,24 @@ fn carries(lane: &Lane, now: &LaneNow) -> String {
         let most = ceiling(direction).map_or_else(String::new, |rate| format!(" of {rate}"));
         format!("{}{most} {word}", now.flow.of(direction))
     };
-    let moves = |rate: BytesPerSec| rate.get() >= REST;
+    let (read, write) = (one(Direction::Read, "read"), one(Direction::Write, "written"));
     match now.fuller {
-        Some(Direction::Read) => one(Direction::Read, "read"),
-        Some(Direction::Write) => one(Direction::Write, "written"),
-        None if !moves(now.flow.write) => one(Direction::Read, "read"),
-        None if !moves(now.flow.read) => one(Direction::Write, "written"),
-        None => format!("{} and {}", one(Direction::Read, "read"), one(Direction::Write, "written")),
+        Some(Direction::Read) => read,
+        Some(Direction::Write) => write,
+        None => both_ways(now.flow, read, write),
     }
 }
 
 fn flow(flow: Flow) -> String {
+    both_ways(flow, format!("{} read", flow.read), format!("{} written", flow.write))
+}
+
+/// What moves in each direction; what is at rest in one is left out.
+fn both_ways(flow: Flow, read: String, write: String) -> String {
     match (flow.read.get() >= REST, flow.write.get() >= REST) {
-        (_, false) => format!("{} read", flow.read),
-        (false, true) => format!("{} written", flow.write),
-        (true, true) => format!("{} read and {} written", flow.read, flow.write),
+        (_, false) => read,
+        (false, true) => write,
+        (true, true) => format!("{read} and {write}"),
     }
 }
 
@@ -293,16 +281,12 @@ fn waiting<'a>(lanes: &'a Lanes, picture: &'a Picture) -> Option<(&'a Lane, &'a 
 /// Who moves most behind the lane that is named, or anywhere.
 fn movers(lanes: &Lanes, lane: Option<&Lane>, movers: &[Mover]) -> Option<String> {
     let mover = movers.iter().find(|mover| lane.is_none_or(|lane| lanes.is_behind(mover, lane)))?;
-    let what = match (mover.read.get() >= REST, mover.written.get() >= REST) {
-        (_, false) => format!("reads {}", mover.read),
-        (false, true) => format!("writes {}", mover.written),
-        (true, true) => format!("reads {} and writes {}", mover.read, mover.written),
-    };
+    let flow = Flow { read: mover.read, write: mover.written };
+    let what = both_ways(flow, format!("reads {}", mover.read), format!("writes {}", mover.written));
     let places: Vec<&str> = mover.devices.iter().map(String::as_str).collect();
-    let on = match places[..] {
-        [] => String::new(),
-        [one] => format!("; its open files are on {one}"),
-        _ => format!("; its open files are on {}", places.join(", ")),
+    let on = match places.is_empty() {
+        true => String::new(),
+        false => format!("; its open files are on {}", places.join(", ")),
     };
     Some(format!("{} ({}) {what}{on}.", mover.name, mover.pid))
 }
