@@ -7,6 +7,7 @@
 use serde::{Deserialize, Serialize};
 
 use narrows_base::fact::Fact;
+use narrows_base::lists::distinct;
 use narrows_base::units::{BytesPerSec, GtPerSec, Lanes, human};
 use narrows_machine::Machine;
 use narrows_model::ceiling::{self, Direction, pcie};
@@ -77,15 +78,13 @@ pub fn of(
     let reads = verdict.limiting.get(&Direction::Read);
     let writes = verdict.limiting.get(&Direction::Write).filter(|hop| Some(*hop) != reads);
     let asked = [(Direction::Read, reads), (Direction::Write, writes)];
-    let advices: Vec<(Direction, &HopId, &Advice, BytesPerSec)> = asked
-        .into_iter()
-        .filter_map(|(direction, hop)| Some((direction, hop?)))
-        .flat_map(|(direction, hop)| {
-            let about = findings.iter().filter(move |finding| finding.hop.as_ref() == Some(hop));
-            let advices = about.flat_map(|finding| &finding.advice);
-            advices.filter_map(move |it| Some((direction, hop, it, it.gain_bytes_per_second?)))
-        })
-        .collect();
+    let asked = asked.into_iter().filter_map(|(direction, hop)| Some((direction, hop?)));
+    let advices = asked.flat_map(|(direction, hop)| {
+        let about = findings.iter().filter(move |finding| finding.hop.as_ref() == Some(hop));
+        let advices = about.flat_map(|finding| &finding.advice);
+        advices.filter_map(move |it| Some((direction, hop, it, it.gain_bytes_per_second?)))
+    });
+    let advices: Vec<(Direction, &HopId, &Advice, BytesPerSec)> = advices.collect();
     if advices.is_empty() {
         return Vec::new();
     }
@@ -123,12 +122,8 @@ fn in_direction(workload: &Workload, direction: Direction) -> Workload {
 
 fn in_words(workload: &Workload) -> String {
     let what = if workload.read_share > 0.0 { "reads" } else { "writes" };
-    format!(
-        "{} {what} of {}, {} under way",
-        workload.pattern.word(),
-        human::block_size(workload.block_size),
-        human::count(workload.in_flight())
-    )
+    let (size, count) = (human::block_size(workload.block_size), human::count(workload.in_flight()));
+    format!("{} {what} of {size}, {count} under way", workload.pattern.word())
 }
 
 fn refused(because: &str) -> Foreseen {
@@ -174,16 +169,10 @@ fn widened(
 /// The hop of the description that is this one: the only one of its kind through which the application gets as much.
 fn same_hop(today: &Prediction, kind: HopKind, now: BytesPerSec) -> Result<HopId, &'static str> {
     let is_of_kind = |id: &HopId| today.path.hops.iter().any(|hop| hop.id == *id && hop.kind() == kind);
-    let mut alike: Vec<&HopId> = today
-        .bounds
-        .iter()
-        .filter(|bound| bound.kind == BoundKind::Bandwidth && is_of_kind(&bound.hop))
-        .filter(|bound| (bound.rate.fraction_of(now) - 1.0).abs() <= SAME)
-        .map(|bound| &bound.hop)
-        .collect();
-    alike.sort_unstable();
-    alike.dedup();
-    match alike.as_slice() {
+    let bounds =
+        today.bounds.iter().filter(|bound| bound.kind == BoundKind::Bandwidth && is_of_kind(&bound.hop));
+    let alike = bounds.filter(|bound| (bound.rate.fraction_of(now) - 1.0).abs() <= SAME);
+    match distinct(alike.map(|bound| &bound.hop)).as_slice() {
         [one] => Ok((*one).clone()),
         [] => Err("a description of this path has no such hop"),
         _ => Err("several hops of the path carry as much as this one, and only this one would change"),
@@ -243,11 +232,9 @@ pub(super) fn gain_of_removing(judged: &Judged<'_>, index: usize) -> Option<Byte
 }
 
 fn most_gain(judged: &Judged<'_>, index: usize, better: Option<BytesPerSec>) -> Option<BytesPerSec> {
-    [Direction::Read, Direction::Write]
-        .into_iter()
-        .filter_map(|direction| gain_in_direction(judged, direction, index, better))
-        .filter(|gain| gain.get() > 0.0)
-        .max_by(|a, b| a.get().total_cmp(&b.get()))
+    let both = [Direction::Read, Direction::Write].into_iter();
+    let gains = both.filter_map(|direction| gain_in_direction(judged, direction, index, better));
+    gains.reduce(BytesPerSec::max).filter(|gain| gain.get() > 0.0)
 }
 
 fn gain_in_direction(
@@ -262,20 +249,13 @@ fn gain_in_direction(
         return None;
     }
     let here = case.path().hops.get(index)?;
-    let traffic = case.traffic(here);
-    if traffic <= 0.0 {
-        return None;
-    }
+    let traffic = Some(case.traffic(here)).filter(|traffic| *traffic > 0.0)?;
     let before = limit.rate?;
     // A switch or chipset and its own uplink are one wire: both become faster together.
     let is_same_wire = |other: usize| case.path().hops.get(other).is_some_and(|hop| are_one_part(here, hop));
-    let after = rank(&case)
-        .iter()
-        .filter(|narrow| narrow.hop != index && !is_same_wire(narrow.hop))
-        .map(|narrow| narrow.rate)
-        .chain(better.map(|better| better / traffic))
-        .min_by(|a, b| a.get().total_cmp(&b.get()))?;
-    Some(after - before)
+    let others = rank(&case).into_iter().filter(|it| it.hop != index && !is_same_wire(it.hop));
+    let rates = others.map(|narrow| narrow.rate).chain(better.map(|better| better / traffic));
+    Some(rates.reduce(BytesPerSec::min)? - before)
 }
 
 /// What the link would carry if its port offered this many lanes at the speed it has now.

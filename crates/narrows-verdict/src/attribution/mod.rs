@@ -266,11 +266,8 @@ fn behind(case: &Case<'_>, ranked: &[Narrow], limiting: usize) -> Option<Narrow>
     let others: Vec<&Narrow> = ranked.iter().filter(is_another).collect();
     let narrowest = others.first()?.rate;
     let traffic = |narrow: &Narrow| case.path().hops.get(narrow.hop).map_or(0.0, |hop| case.traffic(hop));
-    others
-        .into_iter()
-        .take_while(|narrow| is_same(narrowest, narrow.rate))
-        .reduce(|best, other| if traffic(other) > traffic(best) { other } else { best })
-        .copied()
+    let alike = others.into_iter().take_while(|narrow| is_same(narrowest, narrow.rate));
+    alike.reduce(|best, other| if traffic(other) > traffic(best) { other } else { best }).copied()
 }
 
 fn is_same(a: BytesPerSec, b: BytesPerSec) -> bool {

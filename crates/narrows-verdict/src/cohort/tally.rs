@@ -76,7 +76,7 @@ struct GroupKey {
     state: Option<String>,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct GroupMembers {
     hosts: Vec<HostIndex>,
     summary: String,
@@ -195,10 +195,8 @@ fn count_findings(cohort: &mut Cohort, host: &Host, index: HostIndex) {
             place: found.place.clone(),
             state: found.state.clone(),
         };
-        let members = cohort
-            .groups
-            .entry(key)
-            .or_insert_with(|| GroupMembers { summary: found.summary.clone(), ..GroupMembers::default() });
+        let new = || GroupMembers { summary: found.summary.clone(), hosts: Vec::new() };
+        let members = cohort.groups.entry(key).or_insert_with(new);
         // Two devices of one host in the same place are one host.
         if members.hosts.last() != Some(&index) {
             members.hosts.push(index);
@@ -278,10 +276,9 @@ fn outliers_of(
 ) -> Vec<(HostIndex, Outlier)> {
     let findings = cohort.findings();
     // Where a host has a finding, that says it better than the state of its link.
-    let said: BTreeSet<(&str, HostIndex)> = findings
-        .iter()
-        .flat_map(|((_, place), hosts)| hosts.iter().filter_map(move |index| Some(((*place)?, *index))))
-        .collect();
+    let said = findings.iter().filter_map(|((_, place), hosts)| Some(((*place)?, hosts)));
+    let said: BTreeSet<(&str, HostIndex)> =
+        said.flat_map(|(place, hosts)| hosts.iter().map(move |index| (place, *index))).collect();
     let outlier = |index, aspect, place: Option<&str>, [value, usual]: [Option<String>; 2], (same, of)| {
         let (host, model, place) = (name(index), model.to_owned(), place.map(str::to_owned));
         (index, Outlier { host, model, aspect, place, value, usual, same, of })

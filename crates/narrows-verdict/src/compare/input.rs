@@ -189,13 +189,11 @@ fn entry(run: &Value, target: Option<&str>) -> Option<ComparedEntry> {
     let access = text(measurement.get("access")).or_else(|| foreign::access_of(workload));
     let shape = foreign::shape_of(workload, direction.as_deref(), measurement);
     let workload = &plain(workload);
-    let mut key: Vec<(String, String)> = workload
-        .iter()
-        .filter(|(name, _)| *name != "duration_ns")
-        .filter_map(|(name, value)| Some((name.clone(), text(Some(value))?)))
-        .collect();
-    key.extend(direction.clone().map(|direction| ("direction".to_owned(), direction)));
-    key.extend(target.map(|target| ("target".to_owned(), target.to_owned())));
+    let fields = workload.iter().filter(|(name, _)| *name != "duration_ns");
+    let fields = fields.filter_map(|(name, value)| Some((name.clone(), text(Some(value))?)));
+    let of_direction = direction.clone().map(|direction| ("direction".to_owned(), direction));
+    let of_target = target.map(|target| ("target".to_owned(), target.to_owned()));
+    let mut key: Vec<(String, String)> = fields.chain(of_direction).chain(of_target).collect();
     key.sort();
     let generator = |name: &str| text(measurement.get("generator").and_then(|generator| generator.get(name)));
     let engine = generator("engine").map(EngineRan::from);
@@ -233,11 +231,8 @@ fn plain(load: &Map<String, Value>) -> Map<String, Value> {
         "buffered" => true,
         _ => false,
     };
-    let mut plain: Map<String, Value> = load
-        .iter()
-        .filter(|(name, value)| !is_usual(name, value))
-        .map(|(name, value)| (name.clone(), value.clone()))
-        .collect();
+    let unusual = load.iter().filter(|(name, value)| !is_usual(name, value));
+    let mut plain: Map<String, Value> = unusual.map(|(name, value)| (name.clone(), value.clone())).collect();
     // Another access is another workload, where both state it.
     if load.get("buffered").and_then(Value::as_bool) == Some(true) {
         plain.insert("access".to_owned(), Value::from("buffered"));

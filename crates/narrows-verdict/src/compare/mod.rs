@@ -325,10 +325,8 @@ fn of_its_rate(entry: &ComparedEntry, side: &str) -> Result<BatchMeans, String> 
     let apart = (means.mean.get() - entry.rate.get()).abs();
     let most = (ERRORS * means.squared_error().sqrt()).max(ROUNDING * means.mean.get());
     if apart > most {
-        return Err(format!(
-            "the series of {side} has a mean of {} and its rate is {}: they are not of one run",
-            means.mean, entry.rate
-        ));
+        let (mean, rate) = (means.mean, entry.rate);
+        return Err(format!("the series of {side} has a mean of {mean} and its rate is {rate}: they are not of one run"));
     }
     Ok(BatchMeans { mean: entry.rate, ..means })
 }

@@ -153,6 +153,7 @@ fn one(along: Along, mut group: Vec<&Step>, name: &dyn Fn(usize) -> String) -> O
         let points: Vec<_> = alike.iter().filter_map(|step| step.of_host(client, x(step))).collect();
         earlier(|| name(client), &points, &shape)
     };
+    let left_out = |step: &&Step| LeftOut { at: along.of(&step.load), hosts: step.hosts.len() };
     Some(Series {
         along,
         of: alike.first()?.load.clone(),
@@ -160,10 +161,7 @@ fn one(along: Along, mut group: Vec<&Step>, name: &dyn Fn(usize) -> String) -> O
         earlier: hosts.iter().filter_map(|client| of_host(*client)).collect(),
         points,
         shape,
-        left_out: other
-            .iter()
-            .map(|step| LeftOut { at: along.of(&step.load), hosts: step.hosts.len() })
-            .collect(),
+        left_out: other.iter().map(left_out).collect(),
     })
 }
 

@@ -89,12 +89,10 @@ fn slowest(at: &At<'_>) -> Option<Loss> {
     }
     let hop = at.case.path().hop(&slow.hop)?;
     let alone = slow.rate()?;
-    let times = at.share(slow).map_or(0.0, |share| 1.0 / share);
+    let times = human::count(at.share(slow).map_or(0.0, |share| 1.0 / share));
     let summary = format!(
-        "{} gives each member the same share: {} times the {alone} of {} is {bound}, whatever the others can do.",
-        at.hop.name,
-        human::count(times),
-        hop.name
+        "{} gives each member the same share: {times} times the {alone} of {} is {bound}, whatever the others can do.",
+        at.hop.name, hop.name
     );
     Some(at.loss(Cause::SlowestMember, hop, Confidence::High, summary).with(alone_rates(at)))
 }
@@ -200,11 +198,9 @@ fn one_after_another(at: &At<'_>) -> Option<Loss> {
     if part < ALL {
         return None;
     }
+    let (name, member, part) = (&at.hop.name, &first.name, human::percent(part));
     let summary = format!(
-        "{} is linear: {} of the bytes lay on {}, and the others had no work. It takes {}.",
-        at.hop.name,
-        human::percent(part),
-        first.name,
+        "{name} is linear: {part} of the bytes lay on {member}, and the others had no work. It takes {}.",
         gone(at)
     );
     Some(at.loss(Cause::Linear, first, Confidence::High, summary).with(shares(at, &parts)))

@@ -6,6 +6,7 @@
 
 use std::collections::BTreeMap;
 
+use narrows_base::lists::known_of;
 use narrows_base::units::human;
 use narrows_machine::Machine;
 use narrows_machine::block::{Transport, freebsd_disk};
@@ -161,16 +162,12 @@ fn aside(event: &LogEvent, subject: String, summary: String, fact: &str) -> Find
 /// Errors that ZFS counts of the devices of a pool. One that is gone or replaced is said elsewhere.
 fn of_pool(pool: &ZfsPool) -> Option<Finding> {
     let devices = pool.vdevs.iter().flat_map(|vdev| &vdev.devices);
-    let errs: Vec<&ZfsDevice> = devices
-        .filter(|device| {
-            device.state == "ONLINE" && !device.is_replaced && device.errors.iter().any(|count| *count > 0)
-        })
-        .collect();
+    let sound = devices.filter(|device| device.state == "ONLINE" && !device.is_replaced);
+    let errs: Vec<&ZfsDevice> = sound.filter(|device| device.errors.iter().any(|count| *count > 0)).collect();
     let first = errs.first()?;
     let words = |[reads, writes, sums]: [u64; 3]| {
         let counts = [(reads, "reads failed"), (writes, "writes failed"), (sums, "checksums were wrong")];
-        let known = counts.into_iter().filter(|(count, _)| *count > 0);
-        known.map(|(count, what)| format!("{count} {what}")).collect::<Vec<_>>().join(", ")
+        known_of(counts.map(|(count, what)| (count > 0).then(|| format!("{count} {what}"))), ", ")
     };
     let more = match errs.len() - 1 {
         0 => String::new(),
@@ -179,17 +176,12 @@ fn of_pool(pool: &ZfsPool) -> Option<Finding> {
     let summary =
         format!("The ZFS pool {} counts errors of {}: {}{more}.", pool.name, first.name, words(first.errors));
     let source = pool.state.source().as_str();
-    let evidence = errs
-        .iter()
-        .map(|device| Evidence::new(format!("errors of {}", device.name), words(device.errors), source));
-    Some(
-        Finding::on(Code::DeviceErrors, Severity::Fault, pool.name.clone(), summary)
-            .with_evidence(evidence)
-            .advise(
-                "Save what matters. `sudo smartctl -x` of the device tells the drive from its cable; what waits for a drive \
-                 that repeats its reads (a resilver, a scrub, your own reads) goes at its pace.",
-            ),
-    )
+    let evidence = |it: &&ZfsDevice| Evidence::new(format!("errors of {}", it.name), words(it.errors), source);
+    let found = Finding::on(Code::DeviceErrors, Severity::Fault, pool.name.clone(), summary);
+    Some(found.with_evidence(errs.iter().map(evidence)).advise(
+        "Save what matters. `sudo smartctl -x` of the device tells the drive from its cable; what waits for a drive \
+         that repeats its reads (a resilver, a scrub, your own reads) goes at its pace.",
+    ))
 }
 
 fn times(count: u64) -> String {

@@ -252,10 +252,8 @@ pub(super) fn of_result(case: &result::Case<'_>) -> Vec<Finding> {
 
 /// All findings, each once, worst first; of equally bad ones those of storage, and of these those that bring most.
 pub(super) fn all(context: &Context<'_>) -> Vec<Finding> {
-    let of_paths = context
-        .judged
-        .iter()
-        .flat_map(|judged| RULES.iter().flat_map(move |rule| rule.on_path(context, judged)));
+    let judged = context.judged.iter();
+    let of_paths = judged.flat_map(|one| RULES.iter().flat_map(move |rule| rule.on_path(context, one)));
     let of_machine = RULES.iter().flat_map(|rule| match rule {
         Rule::Machine(rule) => rule(context),
         _ => Vec::new(),

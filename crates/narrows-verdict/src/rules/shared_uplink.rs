@@ -109,18 +109,14 @@ impl Shared {
     /// before packets, so that payload sizes do not matter.
     pub(super) fn of(machine: &Machine, hop: &UplinkHop, uplink: BytesPerSec) -> Option<Self> {
         let mut cards = BTreeSet::new();
-        let each: Vec<_> = hop
-            .behind
-            .iter()
-            .filter_map(|address| machine.pci.get(address))
-            .filter(|device| device.class.value().is_none_or(|class| class >> 16 != 0x06))
-            // The functions of one card share its link.
-            .filter(|device| cards.insert(device.address.card()))
-            .filter_map(|device| {
-                let source = machine.link_of(device).width()?.source.as_str().to_owned();
-                Some(Wanted { address: device.address, rate: wanted(machine, device)?, source })
-            })
-            .collect();
+        let behind = hop.behind.iter().filter_map(|address| machine.pci.get(address));
+        let devices = behind.filter(|device| device.class.value().is_none_or(|class| class >> 16 != 0x06));
+        // The functions of one card share its link.
+        let each = devices.filter(|device| cards.insert(device.address.card())).filter_map(|device| {
+            let source = machine.link_of(device).width()?.source.as_str().to_owned();
+            Some(Wanted { address: device.address, rate: wanted(machine, device)?, source })
+        });
+        let each: Vec<_> = each.collect();
         let wanted: BytesPerSec = each.iter().map(|one| one.rate).sum();
         let over = each.len() >= 2 && wanted.get() > uplink.get() * FITS;
         over.then_some(Self { devices: each.len(), wanted, uplink, each })

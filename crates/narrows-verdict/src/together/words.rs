@@ -41,13 +41,9 @@ pub(super) fn limited(verdict: &GroupVerdict, limiting: &[SharedHop]) -> String 
             sentences.push(format!("They share hops of unknown ceiling: {}.", shared.join(", ")));
         }
     } else {
-        let unexplained: Vec<&str> = verdict
-            .shares
-            .iter()
-            .filter(|share| share.falls_short())
-            .filter(|share| !limiting.iter().any(|hop| hop.members.contains(&share.member)))
-            .map(|share| share.target.as_str())
-            .collect();
+        let is_explained = |share: &Share| limiting.iter().any(|hop| hop.members.contains(&share.member));
+        let unexplained = verdict.shares.iter().filter(|share| share.falls_short() && !is_explained(share));
+        let unexplained: Vec<&str> = unexplained.map(|share| share.target.as_str()).collect();
         if !unexplained.is_empty() {
             let who = unexplained.join(", ");
             sentences.push(format!("No hop at its ceiling explains why {who} gets less than alone."));
