@@ -122,11 +122,9 @@ fn too_shallow(at: &At<'_>) -> Option<Loss> {
         human::block_size(chunk),
     );
     let confidence = if working < 0.9 * members as f64 { Confidence::High } else { Confidence::Low };
-    Some(
-        at.loss(Cause::ChunkOrDepth, at.hop, confidence, summary)
-            .seen("chunk", human::block_size(chunk), "the layout")
-            .seen("busiest member", human::percent(busy), "/proc/diskstats"),
-    )
+    let found = at.loss(Cause::ChunkOrDepth, at.hop, confidence, summary)
+        .seen("chunk", human::block_size(chunk), "the layout");
+    Some(found.seen("busiest member", human::percent(busy), "/proc/diskstats"))
 }
 
 fn chunk(hop: &Hop) -> Option<Bytes> {

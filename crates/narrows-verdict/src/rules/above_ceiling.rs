@@ -19,12 +19,10 @@ pub(super) fn of_run(case: &Case<'_>, measurement: &Measurement, audit: &Audit) 
         hop.name
     );
     let formula = case.ceiling(index)?.limit().map(|limit| limit.formula.clone()).unwrap_or_default();
-    Some(
-        Finding::about(Code::AboveCeiling, Severity::Fault, hop, summary)
-            .seen("measured rate", measured, "the run")
-            .seen("ceiling of this hop for the path", ceiling, formula)
-            .advise("Do not use this result. Measure again with a larger region."),
-    )
+    let found = Finding::about(Code::AboveCeiling, Severity::Fault, hop, summary)
+        .seen("measured rate", measured, "the run")
+        .seen("ceiling of this hop for the path", ceiling, formula);
+    Some(found.advise("Do not use this result. Measure again with a larger region."))
 }
 
 #[cfg(test)]

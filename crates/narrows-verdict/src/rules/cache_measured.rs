@@ -91,16 +91,14 @@ pub(super) fn of_result(case: &result::Case<'_>) -> Option<Finding> {
     }
     evidence.dedup();
     let summary = format!("The bytes came from or went to a cache, not the storage: {}", names.join(", "));
-    Some(
-        case.finding(Code::CacheMeasured, Severity::Limit, summary)
-            .with_evidence(evidence)
-            .not_so_when("the storage's own counters moved as many bytes as the tool (iostat, zpool iostat)")
-            .advise(
-                "measure again past the caches: O_DIRECT, more data than twice the memory of client and server, and \
-                 fsync within the measured time; `narrows measure TARGET` does that",
-            )
-            .with_confidence(confidence),
-    )
+    let found = case.finding(Code::CacheMeasured, Severity::Limit, summary)
+        .with_evidence(evidence)
+        .not_so_when("the storage's own counters moved as many bytes as the tool (iostat, zpool iostat)")
+        .advise(
+            "measure again past the caches: O_DIRECT, more data than twice the memory of client and server, and \
+             fsync within the measured time; `narrows measure TARGET` does that",
+        );
+    Some(found.with_confidence(confidence))
 }
 
 /// What makes a cache likelier: a short run, and data that fits memory.

@@ -124,15 +124,13 @@ fn slower_than_below(case: &result::Case<'_>) -> Option<Finding> {
         return None;
     }
     let summary = format!("{target} reads {rate}, {name} below it {most}: encryption takes the rest");
-    Some(
-        case.finding(Code::CryptoCpu, Severity::Limit, summary)
-            .seen(format!("rate of {target}"), rate, case.result.place())
-            .seen(format!("rate of {name}"), most, case.result.place())
-            .seen("in the path", "encryption", source)
-            .not_so_when("`cryptsetup benchmark` shows several times this rate for the cipher in use")
-            .advise("run `cryptsetup benchmark`; use a processor with AES instructions")
-            .with_confidence(Confidence::Medium),
-    )
+    let found = case.finding(Code::CryptoCpu, Severity::Limit, summary)
+        .seen(format!("rate of {target}"), rate, case.result.place())
+        .seen(format!("rate of {name}"), most, case.result.place())
+        .seen("in the path", "encryption", source)
+        .not_so_when("`cryptsetup benchmark` shows several times this rate for the cipher in use")
+        .advise("run `cryptsetup benchmark`; use a processor with AES instructions");
+    Some(found.with_confidence(Confidence::Medium))
 }
 
 /// What dm-crypt makes of a cipher's rate on one core, with the error of both laws (`ceiling::crypt`).
@@ -163,17 +161,15 @@ fn at_the_cipher(case: &result::Case<'_>) -> Option<Finding> {
         run.rate(),
         cipher.work.label
     );
-    Some(
-        case.finding(Code::CryptoCpu, Severity::Limit, summary)
-            .seen("rate", run.rate(), run.source())
-            .seen(format!("{} in memory", cipher.work.label), rate, case.result.place())
-            .seen("in the path", "encryption", source)
-            .not_so_when("the volume is as fast with another cipher, or the plain volume is no faster")
-            .advise(
-                "several submitters spread over cores: measure with more jobs; look at sector size and workqueues",
-            )
-            .with_confidence(Confidence::Medium),
-    )
+    let found = case.finding(Code::CryptoCpu, Severity::Limit, summary)
+        .seen("rate", run.rate(), run.source())
+        .seen(format!("{} in memory", cipher.work.label), rate, case.result.place())
+        .seen("in the path", "encryption", source)
+        .not_so_when("the volume is as fast with another cipher, or the plain volume is no faster")
+        .advise(
+            "several submitters spread over cores: measure with more jobs; look at sector size and workqueues",
+        );
+    Some(found.with_confidence(Confidence::Medium))
 }
 
 /// A whole drive or its partition, which has no layer above it.

@@ -45,14 +45,12 @@ pub(super) fn of_run(case: &Case<'_>, measurement: &Measurement, audit: &Audit) 
         human::percent(measurement.bytes_per_second.fraction_of(narrowest)),
         human::count(wanted),
     );
-    Some(
-        Finding::on(Code::DepthTooLow, Severity::Info, target, summary)
-            .with_confidence(Confidence::Medium)
-            .seen("mean latency", measurement.latency.mean, "the run")
-            .seen("least latency", measurement.latency.min, "the run")
-            .seen("requests in flight", human::count(asked), "the run")
-            .advise("Ask for more at once: a deeper queue, larger requests or more threads."),
-    )
+    let found = Finding::on(Code::DepthTooLow, Severity::Info, target, summary)
+        .with_confidence(Confidence::Medium)
+        .seen("mean latency", measurement.latency.mean, "the run")
+        .seen("least latency", measurement.latency.min, "the run")
+        .seen("requests in flight", human::count(asked), "the run");
+    Some(found.advise("Ask for more at once: a deeper queue, larger requests or more threads."))
 }
 
 /// A depth was asked of an engine that waits for each I/O, or of one that waits for all that goes through the page
@@ -67,14 +65,12 @@ fn waits_for_each(run: &Run<'_>) -> Option<Finding> {
     };
     let summary =
         format!("A depth of {depth} was asked for, but `{engine}` {why}: one was in flight for each job");
-    Some(
-        run.case
-            .finding(Code::DepthTooLow, Severity::Info, summary)
-            .seen("ioengine", engine, run.source())
-            .seen("iodepth", depth, run.source())
-            .not_so_when("`IO depths` in the output shows more than 1")
-            .advise("use io_uring, or libaio with direct=1"),
-    )
+    let found = run.case
+        .finding(Code::DepthTooLow, Severity::Info, summary)
+        .seen("ioengine", engine, run.source())
+        .seen("iodepth", depth, run.source())
+        .not_so_when("`IO depths` in the output shows more than 1");
+    Some(found.advise("use io_uring, or libaio with direct=1"))
 }
 
 /// Below this part of what was asked for, the queue was not filled.

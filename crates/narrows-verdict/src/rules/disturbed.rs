@@ -89,17 +89,15 @@ fn uneven_shares(case: &Case<'_>, sum: &Measured, each: &[Measured], op: Op) -> 
     let summary = format!(
         "The {op}s of {count} machines vary by {variation} of their mean: their sum hides the slow ones"
     );
-    Some(
-        case.finding(Code::UnevenNodes, Severity::Limit, summary)
-            .seen("coefficient of variation", variation, case.source(sum))
-            .seen("slowest machine", shown(slowest), case.result.place())
-            .seen("fastest machine", shown(fastest), case.result.place())
-            .not_so_when("the machines were given different limits or loads on purpose")
-            .advise(
-                "compare where the slow machines run, and who owns their volumes: a machine on another host than its \
-                 volume's owner crosses the network",
-            ),
-    )
+    let found = case.finding(Code::UnevenNodes, Severity::Limit, summary)
+        .seen("coefficient of variation", variation, case.source(sum))
+        .seen("slowest machine", shown(slowest), case.result.place())
+        .seen("fastest machine", shown(fastest), case.result.place())
+        .not_so_when("the machines were given different limits or loads on purpose");
+    Some(found.advise(
+        "compare where the slow machines run, and who owns their volumes: a machine on another host than its \
+         volume's owner crosses the network",
+    ))
 }
 
 #[cfg(test)]

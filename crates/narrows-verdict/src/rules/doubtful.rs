@@ -156,13 +156,11 @@ fn zeros(case: &Case<'_>) -> Option<Finding> {
     let severity = if compresses.is_some() { Severity::Limit } else { Severity::Info };
     let compresses = compresses.map(|source| Evidence::new("file system", "one that compresses", source));
     let summary = "Only zeros were written, which some storage does not store";
-    Some(
-        case.finding(Code::ZeroOrSparseData, severity, summary)
-            .with_evidence([run.evidence("data", "zeros")].into_iter().chain(compresses))
-            .not_so_when("neither file system nor drive compresses or recognises zeros")
-            .advise("write data that does not compress (/dev/urandom into a file first, fio's default)")
-            .with_confidence(Confidence::Medium),
-    )
+    let found = case.finding(Code::ZeroOrSparseData, severity, summary)
+        .with_evidence([run.evidence("data", "zeros")].into_iter().chain(compresses))
+        .not_so_when("neither file system nor drive compresses or recognises zeros")
+        .advise("write data that does not compress (/dev/urandom into a file first, fio's default)");
+    Some(found.with_confidence(Confidence::Medium))
 }
 
 /// Reads of a sparse file or a thin volume, as fast as memory: what was never written is made up on the way.
@@ -179,14 +177,12 @@ fn holes(case: &Case<'_>) -> Option<Finding> {
         "Reads of {} came from addresses that may hold nothing: the text speaks of sparse or thin storage",
         run.rate()
     );
-    Some(
-        case.finding(Code::ZeroOrSparseData, Severity::Limit, summary)
-            .seen("rate", run.rate(), run.source())
-            .seen("the storage", "sparse, thin, or never written", source)
-            .not_so_when("`du` shows as much as `ls -l`: every block was written")
-            .advise("write the whole region once before reading it")
-            .with_confidence(Confidence::Medium),
-    )
+    let found = case.finding(Code::ZeroOrSparseData, Severity::Limit, summary)
+        .seen("rate", run.rate(), run.source())
+        .seen("the storage", "sparse, thin, or never written", source)
+        .not_so_when("`du` shows as much as `ls -l`: every block was written")
+        .advise("write the whole region once before reading it");
+    Some(found.with_confidence(Confidence::Medium))
 }
 
 /// A file whose name says that it holds zeros was read.
@@ -203,13 +199,11 @@ fn zeros_by_name(case: &Case<'_>) -> Option<Finding> {
     let (run, name) = reads.find_map(|run| Some((run, name(run.measured)?)))?;
     let summary =
         format!("The file that was read is called `{name}`: zeros may be stored in less than their size");
-    Some(
-        case.finding(Code::ZeroOrSparseData, Severity::Info, summary)
-            .seen("file", name, run.source())
-            .not_so_when("the file holds other data, or neither file system nor drive recognises zeros")
-            .advise("read a file of data that does not compress")
-            .with_confidence(Confidence::Low),
-    )
+    let found = case.finding(Code::ZeroOrSparseData, Severity::Info, summary)
+        .seen("file", name, run.source())
+        .not_so_when("the file holds other data, or neither file system nor drive recognises zeros")
+        .advise("read a file of data that does not compress");
+    Some(found.with_confidence(Confidence::Low))
 }
 
 /// NAND needs some 50 µs to read a page. A drive that answers most single reads sooner, and the rest in the time of
@@ -222,14 +216,12 @@ fn sparse(case: &Case<'_>) -> Option<Finding> {
     let summary = format!(
         "Half of the reads took {fast}, less than NAND needs, others {slow}: most addresses were never written or trimmed"
     );
-    Some(
-        case.finding(Code::ZeroOrSparseData, Severity::Limit, summary)
-            .seen("median", fast, run.source())
-            .seen("95th percentile", slow, run.source())
-            .not_so_when("the medium is not NAND, or a cache in front of it answered half of the reads")
-            .advise("write the whole region once before reading it")
-            .with_confidence(Confidence::Medium),
-    )
+    let found = case.finding(Code::ZeroOrSparseData, Severity::Limit, summary)
+        .seen("median", fast, run.source())
+        .seen("95th percentile", slow, run.source())
+        .not_so_when("the medium is not NAND, or a cache in front of it answered half of the reads")
+        .advise("write the whole region once before reading it");
+    Some(found.with_confidence(Confidence::Medium))
 }
 
 fn two_speeds(run: &Run<'_>) -> Option<(f64, f64)> {
@@ -269,13 +261,11 @@ fn called_synchronous(case: &Case<'_>) -> Option<Finding> {
     );
     let engine = work.engine.as_deref().unwrap_or_default();
     let engine = format!("{engine} (`sync` only means that write(2) is called)");
-    Some(
-        case.finding(Code::NotSynchronous, Severity::Limit, summary)
-            .seen("sync, fsync, fdatasync", "not asked for within the run", run.source())
-            .seen("ioengine", engine, run.source())
-            .not_so_when("the file system or data set forces every write to be synchronous")
-            .advise("ask for durability: `sync=1`, `fdatasync=1`, or `fsync=1`"),
-    )
+    let found = case.finding(Code::NotSynchronous, Severity::Limit, summary)
+        .seen("sync, fsync, fdatasync", "not asked for within the run", run.source())
+        .seen("ioengine", engine, run.source())
+        .not_so_when("the file system or data set forces every write to be synchronous");
+    Some(found.advise("ask for durability: `sync=1`, `fdatasync=1`, or `fsync=1`"))
 }
 
 /// fsyncs were counted, and the text says that the file system was told not to wait for the drive.
@@ -285,25 +275,21 @@ fn without_barrier(case: &Case<'_>) -> Option<Finding> {
     let mut all = case.result.measurements.iter().filter(|_| counts);
     let (measured, rate) = all.find_map(|one| Some((one, human::count(one.syncs?.get()))))?;
     let summary = "The text speaks of a mount without barriers: fsync does not wait for the drive there";
-    Some(
-        case.finding(Code::NotSynchronous, Severity::Limit, summary)
-            .seen("fsyncs each second", rate, case.source(measured))
-            .seen("mount option", "barrier=0", source)
-            .not_so_when("this run was made with barriers, or the drive's cache keeps its data without power")
-            .advise("mount with barriers and measure again")
-            .with_confidence(Confidence::Low),
-    )
+    let found = case.finding(Code::NotSynchronous, Severity::Limit, summary)
+        .seen("fsyncs each second", rate, case.source(measured))
+        .seen("mount option", "barrier=0", source)
+        .not_so_when("this run was made with barriers, or the drive's cache keeps its data without power")
+        .advise("mount with barriers and measure again");
+    Some(found.with_confidence(Confidence::Low))
 }
 
 /// A unit that the tool prints is wrong; the number was corrected on reading.
 pub(super) fn units_suspect(case: &Case<'_>) -> Option<Finding> {
     let correction = case.result.corrections.first()?;
-    Some(
-        case.finding(Code::UnitsSuspect, Severity::Info, correction.clone())
-            .seen("corrected", correction, case.result.place())
-            .not_so_when("I/Os per second × block size is the printed rate")
-            .advise("compare the corrected rate with other tools, not the printed one"),
-    )
+    let found = case.finding(Code::UnitsSuspect, Severity::Info, correction.clone())
+        .seen("corrected", correction, case.result.place())
+        .not_so_when("I/Os per second × block size is the printed rate");
+    Some(found.advise("compare the corrected rate with other tools, not the printed one"))
 }
 
 /// What a tool says went wrong, so that its numbers do not count. An interrupted run has a result, of the time until then.
@@ -325,12 +311,10 @@ pub(super) fn run_failed(case: &Case<'_>) -> Option<Finding> {
     };
     let evidence =
         errors.iter().take(3).map(|error| Evidence::new("the tool says", *error, case.result.place()));
-    Some(
-        case.finding(Code::RunFailed, Severity::Fault, summary)
-            .with_evidence(evidence)
-            .not_so_when("the message is of another run")
-            .advise("mend what the message names, and measure again"),
-    )
+    let found = case.finding(Code::RunFailed, Severity::Fault, summary)
+        .with_evidence(evidence)
+        .not_so_when("the message is of another run");
+    Some(found.advise("mend what the message names, and measure again"))
 }
 
 #[cfg(test)]

@@ -73,13 +73,11 @@ fn random_source(case: &result::Case<'_>) -> Option<Finding> {
         word.trim_start_matches("if="),
         run.rate()
     );
-    Some(
-        case.finding(Code::GeneratorCpu, Severity::Info, summary)
-            .seen("source of the data", word, run.source())
-            .not_so_when("`dd if=/dev/urandom of=/dev/null bs=1M count=1000` is much faster there")
-            .advise("measure with data that is there already, or that a tool makes in memory: `narrows measure TARGET`")
-            .with_confidence(Confidence::Medium),
-    )
+    let found = case.finding(Code::GeneratorCpu, Severity::Info, summary)
+        .seen("source of the data", word, run.source())
+        .not_so_when("`dd if=/dev/urandom of=/dev/null bs=1M count=1000` is much faster there")
+        .advise("measure with data that is there already, or that a tool makes in memory: `narrows measure TARGET`");
+    Some(found.with_confidence(Confidence::Medium))
 }
 
 fn full_threads(case: &result::Case<'_>) -> Option<Finding> {
@@ -95,13 +93,11 @@ fn full_threads(case: &result::Case<'_>) -> Option<Finding> {
         "The tool's own threads used {} of a processor core each: the rate is a floor of what the storage can do",
         human::percent(cpu.total())
     );
-    Some(
-        case.finding(Code::GeneratorCpu, Severity::Limit, summary)
-            .seen("user time", human::percent(cpu.user), case.source(measured))
-            .seen("kernel time", human::percent(cpu.system), case.source(measured))
-            .not_so_when("more jobs do not raise the rate")
-            .advise("spread the load over more jobs, or use io_uring: `narrows measure TARGET --as sweep`"),
-    )
+    let found = case.finding(Code::GeneratorCpu, Severity::Limit, summary)
+        .seen("user time", human::percent(cpu.user), case.source(measured))
+        .seen("kernel time", human::percent(cpu.system), case.source(measured))
+        .not_so_when("more jobs do not raise the rate");
+    Some(found.advise("spread the load over more jobs, or use io_uring: `narrows measure TARGET --as sweep`"))
 }
 
 /// `t/io_uring` has one thread for each core that it is given, which submits and reaps as fast as it can: it measures these.
@@ -111,12 +107,10 @@ fn one_thread_each(case: &result::Case<'_>) -> Option<Finding> {
         measured.work.jobs.map_or_else(|| "its threads".to_owned(), |jobs| format!("{jobs} threads"));
     let summary =
         format!("The rate is what {threads} of the tool submit and reap: a floor of what the drives can do");
-    Some(
-        case.finding(Code::GeneratorCpu, Severity::Info, summary)
-            .seen("threads", &threads, case.source(measured))
-            .not_so_when("more threads on more cores do not raise the rate")
-            .advise("add threads (-n) until the rate stops rising: `narrows measure TARGET --as sweep`"),
-    )
+    let found = case.finding(Code::GeneratorCpu, Severity::Info, summary)
+        .seen("threads", &threads, case.source(measured))
+        .not_so_when("more threads on more cores do not raise the rate");
+    Some(found.advise("add threads (-n) until the rate stops rising: `narrows measure TARGET --as sweep`"))
 }
 
 /// Storage in memory answers within a microsecond: what a random I/O takes beyond that is processor time of the path to
@@ -132,14 +126,12 @@ fn before_memory(case: &result::Case<'_>) -> Option<Finding> {
     let summary = format!(
         "The storage is memory, and a random I/O takes {shown}: the time goes to the processors on the way there"
     );
-    Some(
-        case.finding(Code::GeneratorCpu, Severity::Limit, summary)
-            .seen("latency of a single random I/O", shown, run.source())
-            .seen("the storage", "is in memory", source)
-            .not_so_when("a limiter or a network lies between")
-            .advise("look at the processors of host and guest while it runs")
-            .with_confidence(Confidence::Medium),
-    )
+    let found = case.finding(Code::GeneratorCpu, Severity::Limit, summary)
+        .seen("latency of a single random I/O", shown, run.source())
+        .seen("the storage", "is in memory", source)
+        .not_so_when("a limiter or a network lies between")
+        .advise("look at the processors of host and guest while it runs");
+    Some(found.with_confidence(Confidence::Medium))
 }
 
 #[cfg(test)]

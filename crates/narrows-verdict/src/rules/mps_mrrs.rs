@@ -63,16 +63,14 @@ fn mismatch(link: &Link<'_>) -> Option<Finding> {
     // processor writes no more at once; a switch passes on what its other side sends.
     let is_root = port.port == PortType::RootPort;
     let severity = if is_root { Severity::Info } else { Severity::Fault };
-    Some(
-        Finding::about(Code::MpsMrrs, severity, link.hop, summary)
-            .with_confidence(Confidence::Medium)
-            .with_evidence([
-                size_evidence(end, device.max_payload, "payload size in force"),
-                size_evidence(end, device.max_payload_supported, "payload size supported"),
-            ])
-            .with_evidence(link.port.map(|end| size_evidence(end, port.max_payload, "payload size in force")))
-            .advise(ALIKE),
-    )
+    let found = Finding::about(Code::MpsMrrs, severity, link.hop, summary)
+        .with_confidence(Confidence::Medium)
+        .with_evidence([
+            size_evidence(end, device.max_payload, "payload size in force"),
+            size_evidence(end, device.max_payload_supported, "payload size supported"),
+        ])
+        .with_evidence(link.port.map(|end| size_evidence(end, port.max_payload, "payload size in force")));
+    Some(found.advise(ALIKE))
 }
 
 fn inefficient(judged: &Judged<'_>, link: &Link<'_>) -> Option<Finding> {
@@ -102,19 +100,17 @@ fn inefficient(judged: &Judged<'_>, link: &Link<'_>) -> Option<Finding> {
     };
     let advice = "Boot with pci=pcie_bus_perf; it sets the longest payloads and requests that the whole way to each device \
                   supports.";
-    Some(
-        Finding::about(Code::MpsMrrs, Severity::Info, link.hop, summary)
-            .with_confidence(Confidence::Medium)
-            .with_evidence([
-                size_evidence(&link.link.device, device.max_payload, "payload size in force"),
-                size_evidence(&link.link.device, device.max_payload_supported, "payload size supported"),
-                size_evidence(&link.link.device, device.max_read_request, "read request size"),
-            ])
-            .with_evidence(
-                link.port.map(|end| size_evidence(end, port.max_payload_supported, "payload size supported")),
-            )
-            .advise_gain(advice, Some(gain)),
-    )
+    let found = Finding::about(Code::MpsMrrs, Severity::Info, link.hop, summary)
+        .with_confidence(Confidence::Medium)
+        .with_evidence([
+            size_evidence(&link.link.device, device.max_payload, "payload size in force"),
+            size_evidence(&link.link.device, device.max_payload_supported, "payload size supported"),
+            size_evidence(&link.link.device, device.max_read_request, "read request size"),
+        ])
+        .with_evidence(
+            link.port.map(|end| size_evidence(end, port.max_payload_supported, "payload size supported")),
+        );
+    Some(found.advise_gain(advice, Some(gain)))
 }
 
 fn better(link: &Link<'_>, payload: Bytes) -> Ceilings {

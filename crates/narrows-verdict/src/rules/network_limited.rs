@@ -140,13 +140,11 @@ fn wire_alone(case: &result::Case<'_>) -> Option<Finding> {
     let bits = BitsPerSec::new(wire.get() * 8.0);
     let share = human::percent(rate.get() / wire.get());
     let summary = format!("The network carried {share} of {bits}: as much as a wire of that rate does");
-    Some(
-        case.finding(Code::NetworkLimited, Severity::Info, summary)
-            .with_evidence([case.evidence(measured, "rate", rate)])
-            .not_so_when("the wire is faster, which `ethtool INTERFACE` of both ends shows")
-            .advise("compare it with the rate of both interfaces (`ethtool INTERFACE`) and of the switch between them")
-            .with_confidence(Confidence::Medium),
-    )
+    let found = case.finding(Code::NetworkLimited, Severity::Info, summary)
+        .with_evidence([case.evidence(measured, "rate", rate)])
+        .not_so_when("the wire is faster, which `ethtool INTERFACE` of both ends shows")
+        .advise("compare it with the rate of both interfaces (`ethtool INTERFACE`) and of the switch between them");
+    Some(found.with_confidence(Confidence::Medium))
 }
 
 fn full_wire(case: &result::Case<'_>) -> Option<Finding> {

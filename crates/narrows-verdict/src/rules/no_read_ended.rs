@@ -48,12 +48,10 @@ pub(super) fn of_result(case: &result::Case<'_>) -> Option<Finding> {
     let (measured, waiting) = all.find_map(|one| Some((one, one.stuck?)))?;
     let (name, count) = (&measured.work.label, human::count(waiting));
     let summary = format!("{count} I/Os waited at {name}, and none ended in an interval of iostat");
-    Some(
-        case.finding(Code::NoReadEnded, Severity::Info, summary)
-            .seen("I/Os in flight, and ended", format!("{count} and 0"), case.source(measured))
-            .not_so_when("the interval is shorter than one I/O of this device")
-            .advise("look for errors and resets of the device at that time: `dmesg`"),
-    )
+    let found = case.finding(Code::NoReadEnded, Severity::Info, summary)
+        .seen("I/Os in flight, and ended", format!("{count} and 0"), case.source(measured))
+        .not_so_when("the interval is shorter than one I/O of this device");
+    Some(found.advise("look for errors and resets of the device at that time: `dmesg`"))
 }
 
 #[cfg(test)]

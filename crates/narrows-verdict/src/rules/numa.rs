@@ -34,14 +34,12 @@ pub(super) fn numa_remote(judged: &Judged<'_>, index: usize, hop: &Hop) -> Optio
             format!("Run what uses it on node {device}: numactl --cpunodebind={device} --membind={device}.");
         Advice::with_gain(action, gain)
     });
-    Some(
-        Finding::about(Code::NumaRemote, severity, hop, summary)
-            .with_confidence(if limit.is_some() { Confidence::High } else { Confidence::Medium })
-            .seen("node of the device", device, "/sys/bus/pci/devices/*/numa_node")
-            .seen("node of the processors", reader, "/sys/devices/system/node")
-            .seen("distance (10 is local)", socket.distance, "/sys/devices/system/node/*/distance")
-            .with_advice(advice),
-    )
+    let found = Finding::about(Code::NumaRemote, severity, hop, summary)
+        .with_confidence(if limit.is_some() { Confidence::High } else { Confidence::Medium })
+        .seen("node of the device", device, "/sys/bus/pci/devices/*/numa_node")
+        .seen("node of the processors", reader, "/sys/devices/system/node")
+        .seen("distance (10 is local)", socket.distance, "/sys/devices/system/node/*/distance");
+    Some(found.with_advice(advice))
 }
 
 /// Fewer drives than this do not fill the connection between two sockets.

@@ -24,13 +24,11 @@ pub(super) fn check(judged: &Judged<'_>, _: usize, hop: &Hop) -> Option<Finding>
     // A log tells how it was at the last start.
     let past = judged.machine.captured.as_ref().is_some_and(|texts| texts.is_past(raid.md.degraded.source()));
     let severity = if past || copies.is_some() { Severity::Info } else { Severity::Fault };
-    Some(
-        Finding::about(Code::RaidDegraded, severity, hop, summary)
-            .seen_fact("missing members", &raid.md.degraded)
-            .with_evidence(of_members(raid, is_bad))
-            .with_evidence(rebuilt(raid))
-            .advise(copies.map_or_else(|| advice(raid), |_| FOR_EVERY_BAY.to_owned())),
-    )
+    let found = Finding::about(Code::RaidDegraded, severity, hop, summary)
+        .seen_fact("missing members", &raid.md.degraded)
+        .with_evidence(of_members(raid, is_bad))
+        .with_evidence(rebuilt(raid));
+    Some(found.advise(copies.map_or_else(|| advice(raid), |_| FOR_EVERY_BAY.to_owned())))
 }
 
 const FOR_EVERY_BAY: &str = "NAS systems (Synology, QNAP) make the mirrors of their own system with a place for every bay, and empty \

@@ -271,12 +271,10 @@ pub(super) fn slow_by_arithmetic(judged: &Judged<'_>, _: usize, array: &Hop) -> 
          all wait for the slowest.",
         hop.name, array.name
     );
-    Some(
-        finding(hop, summary, gain)
-            .with_confidence(Confidence::Medium)
-            .seen(format!("ceiling of {}", hop.name), slow, "its ceiling")
-            .seen("ceiling of the next slowest member", next, "its ceiling"),
-    )
+    let found = finding(hop, summary, gain)
+        .with_confidence(Confidence::Medium)
+        .seen(format!("ceiling of {}", hop.name), slow, "its ceiling");
+    Some(found.seen("ceiling of the next slowest member", next, "its ceiling"))
 }
 
 /// One of several disks with the same load that works all the time while the others wait: `iostat` beside an array or a pool shows it.

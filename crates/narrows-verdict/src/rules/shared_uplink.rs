@@ -40,11 +40,9 @@ fn switch_oversubscribed(context: &Context<'_>, judged: &Judged<'_>, hop: &Hop) 
         shared.devices, switch.address, shared.wanted, shared.uplink
     );
     let severity = severity(context, judged, switch, &shared);
-    Some(
-        Finding::about(Code::SwitchOversubscribed, severity, hop, summary)
-            .with_evidence(shared.evidence(switch))
-            .advise("Spread devices that are used at the same time over several switches or slots."),
-    )
+    let found = Finding::about(Code::SwitchOversubscribed, severity, hop, summary)
+        .with_evidence(shared.evidence(switch));
+    Some(found.advise("Spread devices that are used at the same time over several switches or slots."))
 }
 
 fn severity(context: &Context<'_>, judged: &Judged<'_>, switch: &UplinkHop, shared: &Shared) -> Severity {
@@ -182,15 +180,13 @@ fn chipset_shared(context: &Context<'_>, judged: &Judged<'_>, hop: &Hop) -> Opti
         _ => Severity::Info,
     };
     let advice = "Move what needs the rate to a slot or M.2 socket that the processor feeds.";
-    Some(
-        Finding::about(Code::ChipsetShared, severity, hop, summary)
-            .with_evidence(uplink.chipset.iter().map(|chipset| {
-                Evidence::new("chipset", format!("{}, {}", chipset.name, chipset.uplink), &chipset.source)
-            }))
-            .with_evidence(shared.iter().flat_map(|shared| shared.evidence(uplink)))
-            .with_evidence(claim.iter().map(Claim::evidence))
-            .advise(advice),
-    )
+    let found = Finding::about(Code::ChipsetShared, severity, hop, summary)
+        .with_evidence(uplink.chipset.iter().map(|chipset| {
+            Evidence::new("chipset", format!("{}, {}", chipset.name, chipset.uplink), &chipset.source)
+        }))
+        .with_evidence(shared.iter().flat_map(|shared| shared.evidence(uplink)))
+        .with_evidence(claim.iter().map(Claim::evidence));
+    Some(found.advise(advice))
 }
 
 /// Whether the path leads to storage or a network. Of another function that stands for itself nobody knows what it needs,

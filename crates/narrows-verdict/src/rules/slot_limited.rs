@@ -70,14 +70,12 @@ pub(super) fn of_result(case: &Case<'_>) -> Option<Finding> {
         drive.generation,
         drive.lanes
     );
-    Some(
-        case.finding(Code::SlotLimited, Severity::Info, summary)
-            .seen("drive that the text names", name, source)
-            .seen("fastest sequential read", rate, place)
-            .not_so_when("the link runs as the drive can (LnkSta of `sudo lspci -vv`; Transfer Mode of CrystalDiskInfo)")
-            .advise("look at its link: `sudo lspci -vv`, or CrystalDiskInfo under Windows; a slot with fewer lanes or an older generation holds it")
-            .with_confidence(Confidence::Low),
-    )
+    let found = case.finding(Code::SlotLimited, Severity::Info, summary)
+        .seen("drive that the text names", name, source)
+        .seen("fastest sequential read", rate, place)
+        .not_so_when("the link runs as the drive can (LnkSta of `sudo lspci -vv`; Transfer Mode of CrystalDiskInfo)")
+        .advise("look at its link: `sudo lspci -vv`, or CrystalDiskInfo under Windows; a slot with fewer lanes or an older generation holds it");
+    Some(found.with_confidence(Confidence::Low))
 }
 
 /// An NVMe drive on one lane, where no text tells what it can use: drives have two or four (PCI Express M.2 Specification 4.0,
@@ -106,15 +104,13 @@ fn one_lane(context: &Context<'_>, judged: &Judged<'_>, link: &Link<'_>) -> Opti
         _ => "Look in the firmware's setup for the bandwidth of the slot; else use".to_owned(),
     };
     let gain = counterfactual::gain_of_better(judged, link.index, four);
-    Some(
-        Finding::about(Code::SlotLimited, Severity::Limit, link.hop, summary)
-            .with_confidence(Confidence::Medium)
-            .with_evidence(link.width_evidence().into_iter().take(1))
-            .with_evidence(said)
-            .with_evidence(link.speed_evidence())
-            .with_evidence(link.link.drive.as_deref().map(taken))
-            .advise_gain(format!("{setup} a slot with four lanes of the processor."), gain),
-    )
+    let found = Finding::about(Code::SlotLimited, Severity::Limit, link.hop, summary)
+        .with_confidence(Confidence::Medium)
+        .with_evidence(link.width_evidence().into_iter().take(1))
+        .with_evidence(said)
+        .with_evidence(link.speed_evidence())
+        .with_evidence(link.link.drive.as_deref().map(taken));
+    Some(found.advise_gain(format!("{setup} a slot with four lanes of the processor."), gain))
 }
 
 /// Why a link without an address is that of the drive.
@@ -144,13 +140,11 @@ fn said_to_be_less(judged: &Judged<'_>, link: &Link<'_>) -> Option<Finding> {
     );
     let advice =
         "Look at both ends with `sudo lspci -vvv` to tell a narrow slot from a link that trained badly.";
-    Some(
-        Finding::about(Code::SlotLimited, Severity::Limit, link.hop, summary)
-            .with_confidence(Confidence::Low)
-            .seen("what the device can do", Downgraded::MEANING, said.as_str())
-            .with_evidence(link.speed_evidence())
-            .advise(advice),
-    )
+    let found = Finding::about(Code::SlotLimited, Severity::Limit, link.hop, summary)
+        .with_confidence(Confidence::Low)
+        .seen("what the device can do", Downgraded::MEANING, said.as_str())
+        .with_evidence(link.speed_evidence());
+    Some(found.advise(advice))
 }
 
 /// What the slot offers, and whether that is known from the port or only seen in the negotiated link.
@@ -231,15 +225,13 @@ fn check_link(context: &Context<'_>, judged: &Judged<'_>, link: &Link<'_>) -> Op
     );
     let action = format!("Move the card to a slot with {device_width} at {device_speed}, if the board has one.");
     let severity = if binds { Severity::Limit } else { Severity::Info };
-    Some(
-        Finding::about(Code::SlotLimited, severity, link.hop, capitalised(&summary))
-            .with_confidence(if offer.is_known { Confidence::High } else { Confidence::Medium })
-            .with_evidence(link.width_evidence())
-            .with_evidence(link.speed_evidence())
-            .with_evidence(claim.iter().map(Claim::evidence))
-            .with_evidence(need::called(context, link))
-            .with_advice(binds.then(|| Advice::with_gain(action, gain))),
-    )
+    let found = Finding::about(Code::SlotLimited, severity, link.hop, capitalised(&summary))
+        .with_confidence(if offer.is_known { Confidence::High } else { Confidence::Medium })
+        .with_evidence(link.width_evidence())
+        .with_evidence(link.speed_evidence())
+        .with_evidence(claim.iter().map(Claim::evidence))
+        .with_evidence(need::called(context, link));
+    Some(found.with_advice(binds.then(|| Advice::with_gain(action, gain))))
 }
 
 #[cfg(test)]

@@ -177,12 +177,10 @@ fn lacking(number: u32, adapter: &Adapter, at: &str, volume: &AdapterVolume) -> 
             "Replace what failed: storcli /c{number}/eall/sall show. Until then another failure may lose data."
         ),
     };
-    Some(
-        Finding::on(Code::RaidDegraded, Severity::Fault, format!("c{number} {at}"), summary)
-            .seen_fact("state of the volume", &volume.state)
-            .with_evidence(members)
-            .advise(advice),
-    )
+    let found = Finding::on(Code::RaidDegraded, Severity::Fault, format!("c{number} {at}"), summary)
+        .seen_fact("state of the volume", &volume.state)
+        .with_evidence(members);
+    Some(found.advise(advice))
 }
 
 /// Solid-state drives below what they can do, one finding for each interface and pair of speeds.

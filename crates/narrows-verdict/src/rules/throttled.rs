@@ -39,16 +39,14 @@ pub(super) fn find(case: &Case<'_>) -> Option<Finding> {
             Some((format!("A rate limiter held the {name} at {rate}: the storage behind it can do more"), signs))
         };
         let (summary, signs) = case.runs().find_map(seen)?;
-        Some(
-            case.finding(Code::Throttled, Severity::Limit, summary)
-                .with_evidence(signs.evidence)
-                .not_so_when("the volume, host and group have no limit of I/Os or bytes")
-                .advise(
-                    "look up the limits of the volume and of the machine's size; a burst rate lasts only as long as \
-                     its credits",
-                )
-                .with_confidence(signs.confidence),
-        )
+        let found = case.finding(Code::Throttled, Severity::Limit, summary)
+            .with_evidence(signs.evidence)
+            .not_so_when("the volume, host and group have no limit of I/Os or bytes")
+            .advise(
+                "look up the limits of the volume and of the machine's size; a burst rate lasts only as long as \
+                 its credits",
+            );
+        Some(found.with_confidence(signs.confidence))
     })
 }
 
@@ -56,12 +54,10 @@ pub(super) fn find(case: &Case<'_>) -> Option<Finding> {
 fn as_told(case: &Case<'_>) -> Option<Finding> {
     let (run, told) = case.runs().find_map(|run| Some((run, run.measured.work.held_to.as_deref()?)))?;
     let summary = format!("The {} were held to `{told}` by the job itself", run.name());
-    Some(
-        case.finding(Code::Throttled, Severity::Limit, summary)
-            .seen("asked for", told, run.source())
-            .not_so_when("the storage is slower than that, which the same job without the option shows")
-            .advise("for capacity, leave the option out; for latency at a rate, compare at this rate"),
-    )
+    let found = case.finding(Code::Throttled, Severity::Limit, summary)
+        .seen("asked for", told, run.source())
+        .not_so_when("the storage is slower than that, which the same job without the option shows");
+    Some(found.advise("for capacity, leave the option out; for latency at a rate, compare at this rate"))
 }
 
 /// The rate is that of a limit which stands beside the run.

@@ -15,12 +15,10 @@ pub(super) fn of_run(case: &Case<'_>, measurement: &Measurement, audit: &Audit) 
     // Where nothing ended at all, `no_read_ended` says so.
     let reason = audit.too_short.as_ref().filter(|_| audit.silent.is_none())?;
     let summary = format!("The run on {target} is too short to rely on: {reason}.");
-    Some(
-        Finding::on(Code::TooShort, Severity::Info, target, summary)
-            .seen("measured time", measurement.elapsed_ns, "the run")
-            .seen("I/Os", measurement.latency.count, "the run")
-            .advise("Measure again with --as full."),
-    )
+    let found = Finding::on(Code::TooShort, Severity::Info, target, summary)
+        .seen("measured time", measurement.elapsed_ns, "the run")
+        .seen("I/Os", measurement.latency.count, "the run");
+    Some(found.advise("Measure again with --as full."))
 }
 
 /// Caches of drives and controllers, burst credits of cloud volumes and clock ramps last seconds; diskspd's makers
@@ -60,12 +58,10 @@ fn over_too_soon(case: &result::Case<'_>) -> Option<Finding> {
     let summary = format!("The {what} lasted {elapsed}{why}: too short for what lasts{more}");
     let advice =
         "measure for a minute at least, writes until the rate holds: `narrows measure TARGET --as full`";
-    Some(
-        case.finding(Code::TooShort, severity, summary)
-            .with_evidence(evidence(case, shortest))
-            .not_so_when("a run of a minute and more has the same rate")
-            .advise(advice),
-    )
+    let found = case.finding(Code::TooShort, severity, summary)
+        .with_evidence(evidence(case, shortest))
+        .not_so_when("a run of a minute and more has the same rate");
+    Some(found.advise(advice))
 }
 
 fn short<'c>(case: &'c result::Case<'_>) -> Vec<Short<'c>> {
@@ -205,12 +201,10 @@ fn over_a_network(case: &result::Case<'_>) -> Option<Finding> {
         return None;
     }
     let summary = format!("The run over the network lasted {elapsed}: too short for what lasts");
-    Some(
-        case.finding(Code::TooShort, Severity::Limit, summary)
-            .seen("measured time", elapsed, case.source(measured))
-            .not_so_when("a run of ten seconds and more has the same rate")
-            .advise("measure for ten seconds at least: `iperf3 -t 30 -O 2`"),
-    )
+    let found = case.finding(Code::TooShort, Severity::Limit, summary)
+        .seen("measured time", elapsed, case.source(measured))
+        .not_so_when("a run of ten seconds and more has the same rate");
+    Some(found.advise("measure for ten seconds at least: `iperf3 -t 30 -O 2`"))
 }
 
 #[cfg(test)]

@@ -21,12 +21,10 @@ pub(super) fn of_run(case: &Case<'_>, _: &Measurement, audit: &Audit) -> Option<
     let summary = format!(
         "The rate of {target} did not hold: it ranged over {range} of its mean and {way} by {slope} in all."
     );
-    Some(
-        Finding::on(Code::Unsteady, Severity::Info, target, summary)
-            .seen("range of five windows over their mean", range, "the run, every 100 ms")
-            .seen("slope over the run, of the mean", slope, "the run, every 100 ms")
-            .advise("Measure longer with --as full, on a quiet machine."),
-    )
+    let found = Finding::on(Code::Unsteady, Severity::Info, target, summary)
+        .seen("range of five windows over their mean", range, "the run, every 100 ms")
+        .seen("slope over the run, of the mean", slope, "the run, every 100 ms");
+    Some(found.advise("Measure longer with --as full, on a quiet machine."))
 }
 
 /// Samples that deviate by more than this fraction of their mean. diskspd's own scripts warn at 0.1.
@@ -319,15 +317,13 @@ pub(super) fn slc_exhausted(case: &result::Case<'_>) -> Option<Finding> {
         (last <= SLC_STEP * first).then(|| (BytesPerSec::new(first), BytesPerSec::new(last), log))
     })?;
     let summary = format!("Writes began with {first} and ended with {last}: a fast cache ran out");
-    Some(
-        case.finding(Code::SlcExhausted, Severity::Limit, summary)
-            .seen("first and last fifth of the run", format!("{first} and {last}"), log)
-            .not_so_when(
-                "the drive was not new or trimmed, or was hot: then it is garbage collection or heat",
-            )
-            .advise("quote the rate of the last part for writes that last")
-            .with_confidence(Confidence::Medium),
-    )
+    let found = case.finding(Code::SlcExhausted, Severity::Limit, summary)
+        .seen("first and last fifth of the run", format!("{first} and {last}"), log)
+        .not_so_when(
+            "the drive was not new or trimmed, or was hot: then it is garbage collection or heat",
+        )
+        .advise("quote the rate of the last part for writes that last");
+    Some(found.with_confidence(Confidence::Medium))
 }
 
 #[cfg(test)]
