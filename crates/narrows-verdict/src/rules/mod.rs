@@ -27,8 +27,7 @@ mod network_limited;
 mod no_read_ended;
 mod numa;
 mod partial_input;
-mod raid_degraded;
-mod raid_resync;
+mod raid;
 pub(super) mod result;
 mod shared_uplink;
 mod slot_limited;
@@ -166,9 +165,9 @@ const RULES: &[Rule] = &[
     Rule::Hop(generator_cpu::of_hop),
     Rule::Result(generator_cpu::of_result),
     Rule::Result(throttled::find),
-    Rule::Hop(raid_resync::of_hop),
-    Rule::Machine(raid_resync::of_machine),
-    Rule::Counters(raid_resync::of_result),
+    Rule::Hop(raid::resync),
+    Rule::Machine(raid::resync_of_pools),
+    Rule::Counters(raid::resync_of_result),
     Rule::Result(disturbed::concurrent_load),
     Rule::Run(unsteady::of_run),
     Rule::Counters(unsteady::of_result),
@@ -206,11 +205,11 @@ const RULES: &[Rule] = &[
     Rule::Hop(bus_limited::usb_limited),
     Rule::Hop(bus_limited::sata_limited),
     Rule::Hop(bus_limited::hba_limited),
-    Rule::Hop(raid_resync::raid_slow_member),
-    Rule::Hop(raid_resync::slow_by_arithmetic),
-    Rule::Machine(raid_resync::slow_among_alike),
-    Rule::Hop(raid_degraded::check),
-    Rule::Machine(raid_degraded::check_pools),
+    Rule::Hop(raid::raid_slow_member),
+    Rule::Hop(raid::slow_by_arithmetic),
+    Rule::Machine(raid::slow_among_alike),
+    Rule::Hop(raid::degraded),
+    Rule::Machine(raid::degraded_pools),
     Rule::Hop(device_limited::filesystem_limited),
     Rule::Hop(device_limited::thermal),
     Rule::Hop(device_limited::device_limited),
