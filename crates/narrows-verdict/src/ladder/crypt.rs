@@ -4,8 +4,7 @@ use narrows_base::units::{Bytes, BytesPerSec, Nanos, human};
 use narrows_machine::block::CryptTable;
 use narrows_model::path::CryptHop;
 
-use super::step::At;
-use super::{Cause, Loss};
+use super::{At, Cause, Loss};
 use crate::finding::{Confidence, Evidence};
 
 /// A mapping that gives this much of what its cipher gives on one core is bound by it.

@@ -6,8 +6,7 @@ use narrows_model::ceiling::queueing::at_work;
 use narrows_model::path::{Hop, HopSpec, RaidLevel, VolumeLayout};
 use serde::{Deserialize, Serialize};
 
-use super::step::{At, gone};
-use super::{Cause, Loss, Rung, SIGNIFICANT};
+use super::{At, Cause, Loss, Rung, SIGNIFICANT, gone};
 use crate::finding::{Code, Confidence, Evidence, Finding, Severity};
 
 /// A rate within this part of what the slowest member allows is that; chance, and what the array itself costs, is the rest.
