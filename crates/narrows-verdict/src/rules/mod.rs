@@ -8,7 +8,6 @@
 //! To add one: write a function as one of [`Rule`] takes it beside its like (what runs and results of other tools tell of one
 //! code is in one file), with a test where it fires, a near miss where it must not, and add it to [`RULES`].
 
-mod above_ceiling;
 mod aer_errors;
 mod bus_limited;
 mod cache_measured;
@@ -24,7 +23,6 @@ mod link_state;
 mod mps_mrrs;
 mod need;
 mod network_limited;
-mod no_read_ended;
 mod numa;
 mod partial_input;
 mod raid;
@@ -33,8 +31,8 @@ mod shared_uplink;
 mod slot_limited;
 mod slots;
 mod throttled;
-mod too_short;
 mod unsteady;
+mod void_runs;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -172,9 +170,9 @@ const RULES: &[Rule] = &[
     Rule::Run(unsteady::of_run),
     Rule::Counters(unsteady::of_result),
     Rule::Result(unsteady::slc_exhausted),
-    Rule::Run(too_short::of_run),
-    Rule::Result(too_short::of_result),
-    Rule::Run(above_ceiling::of_run),
+    Rule::Run(void_runs::too_short),
+    Rule::Result(void_runs::short_result),
+    Rule::Run(void_runs::above_ceiling),
     Rule::Result(doubtful::zero_or_sparse_data),
     Rule::Result(doubtful::inconsistent_numbers),
     Rule::Result(doubtful::not_synchronous),
@@ -182,8 +180,8 @@ const RULES: &[Rule] = &[
     Rule::Machine(network_limited::of_machine),
     Rule::Result(network_limited::of_result),
     Rule::Result(slot_limited::of_result),
-    Rule::Run(no_read_ended::of_run),
-    Rule::Counters(no_read_ended::of_result),
+    Rule::Run(void_runs::no_read_ended),
+    Rule::Counters(void_runs::stuck),
     Rule::Hop(crypt::of_hop),
     Rule::Machine(crypt::of_machine),
     Rule::Result(crypt::of_result),

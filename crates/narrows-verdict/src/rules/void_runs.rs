@@ -1,18 +1,19 @@
-//! `too_short`: the run ended before it could say anything of what lasts.
+//! Runs that say nothing of what lasts: they were too short, nothing of them ended, or their rate is above physics.
 
 use narrows_base::measurement::Measurement;
 use narrows_base::units::{Bytes, Nanos, human};
 use narrows_paste::results::{Durability, Measured, Op, Side, Tool};
 
 use super::result::{self, Run};
+use crate::attribution::{in_block_layer, of_the_worker, was_denied};
 use crate::case::Case;
 use crate::finding::{Code, Evidence, Finding, Severity};
 use crate::trust::{self, Audit};
 
 /// A run of ours that was too short to say anything.
-pub(super) fn of_run(case: &Case<'_>, measurement: &Measurement, audit: &Audit) -> Option<Finding> {
+pub(super) fn too_short(case: &Case<'_>, measurement: &Measurement, audit: &Audit) -> Option<Finding> {
     let target = &case.path().target;
-    // Where nothing ended at all, `no_read_ended` says so.
+    // Where nothing ended at all, [`no_read_ended`] says so.
     let reason = audit.too_short.as_ref().filter(|_| audit.silent.is_none())?;
     let summary = format!("The run on {target} is too short to rely on: {reason}.");
     let found = Finding::on(Code::TooShort, Severity::Info, target, summary)
@@ -40,7 +41,7 @@ struct Short<'c> {
     is_falling: bool,
 }
 
-pub(super) fn of_result(case: &result::Case<'_>) -> Option<Finding> {
+pub(super) fn short_result(case: &result::Case<'_>) -> Option<Finding> {
     in_memory(case).or_else(|| over_too_soon(case)).or_else(|| over_a_network(case))
 }
 
@@ -207,13 +208,73 @@ fn over_a_network(case: &result::Case<'_>) -> Option<Finding> {
     Some(found.advise("measure for ten seconds at least: `iperf3 -t 30 -O 2`"))
 }
 
+/// What to do when the processor was somebody else's.
+const NOTHING_ENDED_DENIED: &str = "End what else keeps the processors busy, or lift the limit of the control group (`cpu.max`), and measure again.";
+
+/// What to do when requests wait at the device.
+const NOTHING_ENDED_HANGS: &str =
+    "Look for resets and time-outs of the device in the kernel log (`dmesg`), and at its cables and power.";
+
+/// What to do when neither is seen.
+const NOTHING_ENDED_LONGER: &str = "Measure longer with --as full, and look at the kernel log (`dmesg`).";
+
+/// Nothing of a run of ours ended, so nothing was measured and nothing can be blamed.
+pub(super) fn no_read_ended(case: &Case<'_>, measurement: &Measurement, audit: &Audit) -> Option<Finding> {
+    let target = &case.path().target;
+    let what = audit.silent.as_ref()?;
+    let waiting = case.waiting_in_block_layer();
+    let summary = format!("Of {target} {what}: nothing was measured, and no hop can be named as the limit.");
+    let finding = Finding::on(Code::NoReadEnded, Severity::Fault, target, summary)
+        .seen(format!("{}s that ended", case.direction.word()), measurement.latency.count, "the run")
+        .seen("measured time", measurement.elapsed_ns, "the run")
+        .with_evidence(of_the_worker(&measurement.generator))
+        .with_evidence(waiting.map(in_block_layer));
+    Some(finding.advise(match waiting {
+        _ if was_denied(measurement) => NOTHING_ENDED_DENIED,
+        Some(part) if part >= 0.5 => NOTHING_ENDED_HANGS,
+        _ => NOTHING_ENDED_LONGER,
+    }))
+}
+
+/// I/Os waited at a device and none ended for a whole interval, by `iostat`.
+pub(super) fn stuck(case: &result::Case<'_>) -> Option<Finding> {
+    let mut all = case.result.measurements.iter();
+    let (measured, waiting) = all.find_map(|one| Some((one, one.stuck?)))?;
+    let (name, count) = (&measured.work.label, human::count(waiting));
+    let summary = format!("{count} I/Os waited at {name}, and none ended in an interval of iostat");
+    let found = case.finding(Code::NoReadEnded, Severity::Info, summary)
+        .seen("I/Os in flight, and ended", format!("{count} and 0"), case.source(measured))
+        .not_so_when("the interval is shorter than one I/O of this device");
+    Some(found.advise("look for errors and resets of the device at that time: `dmesg`"))
+}
+
+/// A run of ours that is above the ceiling of a hop.
+pub(super) fn above_ceiling(case: &Case<'_>, measurement: &Measurement, audit: &Audit) -> Option<Finding> {
+    let (index, ceiling) = audit.above?;
+    let hop = case.path().hops.get(index)?;
+    let measured = measurement.bytes_per_second;
+    let (target, name, part) = (&case.path().target, &hop.name, human::percent(measured.fraction_of(ceiling)));
+    let summary = format!(
+        "{measured} were measured on {target}, which is {part} of what {name} can carry: a cache, or a wrong fact."
+    );
+    let formula = case.ceiling(index)?.limit().map(|limit| limit.formula.clone()).unwrap_or_default();
+    let found = Finding::about(Code::AboveCeiling, Severity::Fault, hop, summary)
+        .seen("measured rate", measured, "the run")
+        .seen("ceiling of this hop for the path", ceiling, formula);
+    Some(found.advise("Do not use this result. Measure again with a larger region."))
+}
+
 #[cfg(test)]
 mod tests {
+    use narrows_base::fact::Fact;
+    use narrows_base::units::BytesPerSec;
+    use narrows_machine::block::Sata;
+    use narrows_model::path::{HopKind, HopSpec};
     use narrows_paste::results::surroundings::Surroundings;
 
     use super::*;
     use crate::results::testing::{codes, fio_read, verdict_of, verdicts};
-    use crate::testing::{Sketch, link, run};
+    use crate::testing::{Sketch, express, link, run};
 
     fn too_short_path(millis: u64, cut_short: Option<&str>) -> Sketch {
         let mut load = run(500.0).disk("nvme0n1", 500.0, 31.0);
@@ -282,5 +343,133 @@ mod tests {
             codes(&verdicts(&row).remove(0)).contains(&Code::TooShort)
         };
         assert!(of("2.70", "31.9") && !of("10.00", "118"));
+    }
+
+    fn silent() -> crate::Run {
+        let mut run = run(500.0);
+        let measurement = &mut run.measurement;
+        measurement.elapsed_ns = Nanos::from_millis(3000);
+        measurement.bytes = Bytes::new(0);
+        measurement.bytes_per_second = BytesPerSec::new(0.0);
+        measurement.series = vec![BytesPerSec::new(0.0); 30];
+        measurement.latency.count = 0;
+        measurement.latency.p50 = None;
+        run
+    }
+
+    fn drive(run: crate::Run) -> Sketch {
+        Sketch::drive(link((3, 4), (3, 4), (3, 4))).run(run)
+    }
+
+    #[test]
+    fn nothing_that_ended_names_nothing() {
+        for run in [
+            silent().disk("nvme0n1", 0.0, 0.0),
+            silent().disk("nvme0n1", 0.0, 32.0),
+            silent().disk("nvme0n1", 0.0, 0.0).queued(0.98),
+            silent().disk("nvme0n1", 0.0, 0.0).generator(0.99),
+            silent().disk("nvme0n1", 0.0, 0.0).thread("kcryptd", 1.0),
+        ] {
+            let path = drive(run);
+            let finding = path.finding(Code::NoReadEnded).expect("nothing ended");
+            assert!(finding.summary.contains("no read ended in 3 s"), "{}", finding.summary);
+            assert_eq!((finding.severity, finding.hop.clone()), (Severity::Fault, None));
+            let verdict = path.path();
+            assert!(!verdict.limiting.contains_key(&narrows_model::ceiling::Direction::Read), "{verdict:?}");
+            assert!(verdict.sentence.contains("no read ended in 3 s"), "{}", verdict.sentence);
+            assert!(verdict.measured.values().all(|measured| !measured.trusted));
+            for other in [Code::TooShort, Code::GeneratorCpu, Code::CacheMeasured, Code::DeviceLimited] {
+                assert_eq!(path.finding(other), None);
+            }
+        }
+    }
+
+    #[test]
+    fn what_to_do_depends_on_what_was_seen() {
+        let advice =
+            |run| drive(run).finding(Code::NoReadEnded).expect("nothing ended").advice[0].action.clone();
+        assert_eq!(advice(silent().disk("nvme0n1", 0.0, 0.0).queued(0.98)), NOTHING_ENDED_DENIED);
+        assert_eq!(advice(silent().disk("nvme0n1", 0.0, 0.0)), NOTHING_ENDED_LONGER);
+    }
+
+    #[test]
+    fn one_read_is_a_rate_and_a_run_that_was_cut_or_failed_is_another_matter() {
+        assert_eq!(drive(run(500.0).disk("nvme0n1", 500.0, 31.0)).finding(Code::NoReadEnded), None);
+        let mut cut = silent();
+        cut.measurement.cut_short = Some("interrupted".to_owned());
+        assert_eq!(drive(cut.clone()).finding(Code::NoReadEnded), None);
+        assert!(drive(cut).finding(Code::TooShort).is_some());
+        let mut failed = silent();
+        failed.measurement.errors = 3;
+        assert_eq!(drive(failed).finding(Code::NoReadEnded), None);
+    }
+
+    #[test]
+    fn waiting_without_an_end_is_told() {
+        let of = |reads: &str| {
+            let head = "Device:  rrqm/s wrqm/s r/s w/s rMB/s wMB/s avgrq-sz avgqu-sz await svctm %util\n";
+            let text = format!("{head}sdl 0.00 0.00 {reads} 0.00 0.00 0.00 0.00 42.00 0.00 0.00 100.00\n");
+            codes(&verdicts(&text).remove(0)).contains(&Code::NoReadEnded)
+        };
+        assert!(of("0.00") && !of("7.00"));
+    }
+
+    /// A Gen3 x4 link carries 3592 MB/s in payloads of 256 bytes; the drive's counters saw all bytes.
+    fn above_ceiling_path(megabytes: f64) -> Sketch {
+        let load = run(megabytes).disk("nvme0n1", megabytes, 31.0);
+        Sketch::drive(link((3, 4), (3, 4), (3, 4))).run(load)
+    }
+
+    #[test]
+    fn more_than_the_link_can_carry_is_not_to_be_trusted() {
+        let path_above = above_ceiling_path(7000.0);
+        let finding = path_above.finding(Code::AboveCeiling).expect("twice the link");
+        assert_eq!(finding.hop.map(|hop| hop.to_string()).as_deref(), Some("link:0000:02:00.0"));
+        assert!(path_above.path().measured.values().all(|measured| !measured.trusted));
+    }
+
+    #[test]
+    fn a_payload_that_was_assumed_leaves_room_up_to_the_raw_rate() {
+        // Nobody read the payload size of this link: with 512 bytes it carries 3752 MB/s, and raw it carries 3938.
+        let of = |megabytes| above_ceiling_path(megabytes).finding(Code::AboveCeiling);
+        assert_eq!(of(3900.0), None);
+        assert!(of(3950.0).is_some());
+        let mut read = link((3, 4), (3, 4), (3, 4));
+        read.device.express = Fact::known(express(256, 256), "config");
+        let run = |megabytes: f64| {
+            let load = run(megabytes).disk("nvme0n1", megabytes, 31.0);
+            Sketch::drive(read.clone()).run(load).finding(Code::AboveCeiling)
+        };
+        assert_eq!(run(3750.0), None);
+        assert!(run(3800.0).is_some(), "5 % above 3592 MB/s is 3771");
+    }
+
+    #[test]
+    fn the_error_of_the_law_is_no_contradiction() {
+        assert_eq!(above_ceiling_path(3660.0).finding(Code::AboveCeiling), None);
+    }
+
+    #[test]
+    fn what_a_cache_gave_did_not_cross_the_link_of_the_disk_behind_it() {
+        let path = |of_disk: f64| {
+            let load = run(1200.0).disk("nvme0n1", 1200.0 - of_disk, 31.0).disk("sda", of_disk, 0.1);
+            Sketch::of("/dev/bcache0")
+                .hop("bcache0", HopSpec::Cache(Box::default()), None)
+                .device("nvme0n1", None)
+                .below(HopKind::Cache, "bcache0", 1.0)
+                .device("sda", None)
+                .hop("ata1", HopSpec::Sata(Sata::default()), Some(560.0))
+                .run(load)
+        };
+        assert_eq!(path(0.0).finding(Code::AboveCeiling), None);
+        assert_eq!(path(500.0).finding(Code::AboveCeiling), None);
+        assert!(path(700.0).finding(Code::AboveCeiling).is_some());
+    }
+
+    #[test]
+    fn a_drive_may_beat_its_rating() {
+        let load = run(600.0).disk("sda", 600.0, 31.0);
+        let path = Sketch::of("/dev/sda").device("sda", Some(500.0)).run(load);
+        assert_eq!(path.finding(Code::AboveCeiling), None);
     }
 }
