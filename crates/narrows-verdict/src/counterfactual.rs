@@ -232,30 +232,22 @@ pub(super) fn gain_of_removing(judged: &Judged<'_>, index: usize) -> Option<Byte
 }
 
 fn most_gain(judged: &Judged<'_>, index: usize, better: Option<BytesPerSec>) -> Option<BytesPerSec> {
-    let both = [Direction::Read, Direction::Write].into_iter();
-    let gains = both.filter_map(|direction| gain_in_direction(judged, direction, index, better));
+    let gain = |direction| {
+        let (case, limit) = (judged.case(direction), judged.limit(direction)?);
+        if case.run.is_some() && limit.hop != index {
+            return None;
+        }
+        let here = case.path().hops.get(index)?;
+        let traffic = Some(case.traffic(here)).filter(|traffic| *traffic > 0.0)?;
+        // A switch or chipset and its own uplink are one wire: both become faster together.
+        let is_same_wire =
+            |other: usize| case.path().hops.get(other).is_some_and(|hop| are_one_part(here, hop));
+        let others = rank(&case).into_iter().filter(|it| it.hop != index && !is_same_wire(it.hop));
+        let rates = others.map(|narrow| narrow.rate).chain(better.map(|better| better / traffic));
+        Some(rates.reduce(BytesPerSec::min)? - limit.rate?)
+    };
+    let gains = [Direction::Read, Direction::Write].into_iter().filter_map(gain);
     gains.reduce(BytesPerSec::max).filter(|gain| gain.get() > 0.0)
-}
-
-fn gain_in_direction(
-    judged: &Judged<'_>,
-    direction: Direction,
-    index: usize,
-    better: Option<BytesPerSec>,
-) -> Option<BytesPerSec> {
-    let case = judged.case(direction);
-    let limit = judged.limit(direction)?;
-    if case.run.is_some() && limit.hop != index {
-        return None;
-    }
-    let here = case.path().hops.get(index)?;
-    let traffic = Some(case.traffic(here)).filter(|traffic| *traffic > 0.0)?;
-    let before = limit.rate?;
-    // A switch or chipset and its own uplink are one wire: both become faster together.
-    let is_same_wire = |other: usize| case.path().hops.get(other).is_some_and(|hop| are_one_part(here, hop));
-    let others = rank(&case).into_iter().filter(|it| it.hop != index && !is_same_wire(it.hop));
-    let rates = others.map(|narrow| narrow.rate).chain(better.map(|better| better / traffic));
-    Some(rates.reduce(BytesPerSec::min)? - before)
 }
 
 /// What the link would carry if its port offered this many lanes at the speed it has now.

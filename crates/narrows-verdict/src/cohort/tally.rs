@@ -177,9 +177,43 @@ impl Tally {
     pub fn outliers(&self) -> Vec<Outlier> {
         let known = self.cohorts.iter().filter_map(|(model, cohort)| Some((model.as_deref()?, cohort)));
         let mut outliers: Vec<(HostIndex, Outlier)> =
-            known.flat_map(|(model, cohort)| outliers_of(model, cohort, |index| self.name(index))).collect();
+            known.flat_map(|(model, cohort)| self.outliers_of(model, cohort)).collect();
         outliers.sort_by(|a, b| (a.0, &a.1.aspect, &a.1.place).cmp(&(b.0, &b.1.aspect, &b.1.place)));
         outliers.into_iter().map(|(_, outlier)| outlier).collect()
+    }
+
+    /// The outliers of one model.
+    fn outliers_of(&self, model: &str, cohort: &Cohort) -> Vec<(HostIndex, Outlier)> {
+        let findings = cohort.findings();
+        // Where a host has a finding, that says it better than the state of its link.
+        let said = findings.iter().filter_map(|((_, place), hosts)| Some(((*place)?, hosts)));
+        let said: BTreeSet<(&str, HostIndex)> =
+            said.flat_map(|(place, hosts)| hosts.iter().map(move |index| (place, *index))).collect();
+        let outlier = |index, aspect, place: Option<&str>, [value, usual]: [Option<String>; 2], (same, of)| {
+            let (host, model, place) = (self.name(index), model.to_owned(), place.map(str::to_owned));
+            (index, Outlier { host, model, aspect, place, value, usual, same, of })
+        };
+        let mut outliers = Vec::new();
+        for (aspect, values) in &cohort.aspects {
+            let of: usize = values.values().map(Vec::len).sum();
+            let most = values.iter().find(|(_, hosts)| is_nearly_all(hosts.len(), of));
+            let Some((usual, same)) = most else { continue };
+            let place = aspect.place.as_deref();
+            let others = values.iter().filter(|(value, _)| *value != usual);
+            let others = others.flat_map(|(value, hosts)| hosts.iter().map(move |index| (value, *index)));
+            let unsaid = others.filter(|(_, index)| place.is_none_or(|place| !said.contains(&(place, *index))));
+            outliers.extend(unsaid.map(|(value, index)| {
+                let values = [Some(value.clone()), Some(usual.clone())];
+                outlier(index, aspect.name.to_owned(), place, values, (same.len(), of))
+            }));
+        }
+        for ((code, place), hosts) in &findings {
+            for (index, is_found, same, of) in of_finding(cohort, *place, hosts) {
+                let values = [is_found, !is_found].map(|is| is.then(|| "found".to_owned()));
+                outliers.push(outlier(index, code.as_str(), *place, values, (same, of)));
+            }
+        }
+        outliers
     }
 
     fn name(&self, index: HostIndex) -> String {
@@ -266,45 +300,6 @@ const fn is_nearly_all(same: usize, of: usize) -> bool {
     same < of && same.saturating_mul(10) >= of.saturating_mul(9)
 }
 
-/// Who differs from nearly all others of the same model.
-///
-/// The outliers of one model.
-fn outliers_of(
-    model: &str,
-    cohort: &Cohort,
-    name: impl Fn(HostIndex) -> String,
-) -> Vec<(HostIndex, Outlier)> {
-    let findings = cohort.findings();
-    // Where a host has a finding, that says it better than the state of its link.
-    let said = findings.iter().filter_map(|((_, place), hosts)| Some(((*place)?, hosts)));
-    let said: BTreeSet<(&str, HostIndex)> =
-        said.flat_map(|(place, hosts)| hosts.iter().map(move |index| (place, *index))).collect();
-    let outlier = |index, aspect, place: Option<&str>, [value, usual]: [Option<String>; 2], (same, of)| {
-        let (host, model, place) = (name(index), model.to_owned(), place.map(str::to_owned));
-        (index, Outlier { host, model, aspect, place, value, usual, same, of })
-    };
-    let mut outliers = Vec::new();
-    for (aspect, values) in &cohort.aspects {
-        let of: usize = values.values().map(Vec::len).sum();
-        let most = values.iter().find(|(_, hosts)| is_nearly_all(hosts.len(), of));
-        let Some((usual, same)) = most else { continue };
-        let place = aspect.place.as_deref();
-        let others = values.iter().filter(|(value, _)| *value != usual);
-        let others = others.flat_map(|(value, hosts)| hosts.iter().map(move |index| (value, *index)));
-        let unsaid = others.filter(|(_, index)| place.is_none_or(|place| !said.contains(&(place, *index))));
-        outliers.extend(unsaid.map(|(value, index)| {
-            let values = [Some(value.clone()), Some(usual.clone())];
-            outlier(index, aspect.name.to_owned(), place, values, (same.len(), of))
-        }));
-    }
-    for ((code, place), hosts) in &findings {
-        for (index, is_found, same, of) in of_finding(cohort, *place, hosts) {
-            let values = [is_found, !is_found].map(|is| is.then(|| "found".to_owned()));
-            outliers.push(outlier(index, code.as_str(), *place, values, (same, of)));
-        }
-    }
-    outliers
-}
 
 /// The few that have a finding which the others lack, or that lack one which the others have: whether it has it, how
 /// many are otherwise, and of how many. Only hosts whose link at that place is known can lack one there: of the others

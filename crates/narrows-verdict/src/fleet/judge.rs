@@ -138,6 +138,13 @@ impl Case<'_> {
         hosts.map(HostPoint::rate).sum()
     }
 
+    /// A limit of these clients, with how sure it is and why.
+    fn limit(&self, kind: Kind, name: &str, clients: Vec<usize>, why: (Confidence, Vec<String>)) -> Limit {
+        let (confidence, evidence) = why;
+        let bytes_per_second = self.rate_of(&clients.iter().copied().collect());
+        Limit { bytes_per_second, kind, name: name.to_owned(), clients, confidence, evidence }
+    }
+
     fn reads_most(&self) -> bool {
         self.point.read.rate.get() >= self.point.write.rate.get()
     }
@@ -286,17 +293,14 @@ fn conserve(case: &Case<'_>) -> Conservation {
     let servers = (is_whole && case.is_remote())
         .then(|| watched.iter().map(|activity| activity.network()[side]).sum());
     let drives = drives_carried(case);
-    let (differs, cache_of) = missing_bytes(case, clients, servers, drives).unzip();
-    Conservation { clients, servers, drives, differs, cache_of }
+    let whole = Conservation { clients, servers, drives, ..Conservation::default() };
+    let (differs, cache_of) = missing_bytes(case, &whole).unzip();
+    Conservation { differs, cache_of, ..whole }
 }
 
 /// Where bytes are missing along the way, and so whose cache answered.
-fn missing_bytes(
-    case: &Case<'_>,
-    clients: BytesPerSec,
-    servers: Option<BytesPerSec>,
-    drives: Option<BytesPerSec>,
-) -> Option<(String, Side)> {
+fn missing_bytes(case: &Case<'_>, whole: &Conservation) -> Option<(String, Side)> {
+    let Conservation { clients, servers, drives, .. } = *whole;
     let short = |of: BytesPerSec, is: &BytesPerSec| is.get() < of.get() * (1.0 - MISSING);
     if let Some(sent) = servers.filter(|sent| short(clients, sent)) {
         let text = format!(

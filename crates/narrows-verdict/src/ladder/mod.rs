@@ -188,8 +188,8 @@ pub fn judge(machine: &Machine, rungs: &[Rung], numa: &[NodeRun]) -> LadderVerdi
     }
     findings.extend(rungs.last().and_then(|rung| raid::numa_remote(numa, rung)));
     findings.sort_by_key(|finding| finding.severity);
-    let sentence = sentence(rungs, &steps, top, limiting.as_ref(), next.as_ref());
-    LadderVerdict { steps, limiting, at, next, sentence, findings }
+    let verdict = LadderVerdict { steps, limiting, at, next, sentence: String::new(), findings };
+    LadderVerdict { sentence: sentence(rungs, top, &verdict), ..verdict }
 }
 
 /// The losses from the top down, and behind them what limits the lowest layers.
@@ -619,33 +619,27 @@ fn plain(machine: &Machine, rung: &Rung) -> Option<Loss> {
 /// The verdict on a ladder in one or two sentences.
 ///
 /// What the top gives, what is the bottleneck, and what comes next.
-fn sentence(
-    rungs: &[Rung],
-    steps: &[Step],
-    top: Option<usize>,
-    limiting: Option<&Loss>,
-    next: Option<&Loss>,
-) -> String {
+fn sentence(rungs: &[Rung], top: Option<usize>, verdict: &LadderVerdict) -> String {
     let Some(rung) = top.and_then(|top| rungs.get(top)) else {
         return "Nothing could be measured.".to_owned();
     };
     let target = &rung.subject.path.target;
     let verb = format!("{} {target}", rung.direction().pick("Reads of", "Writes to"));
     let rate = rung.rate().map(|rate| rate.to_string()).unwrap_or_default();
-    let Some(limiting) = limiting else {
+    let Some(limiting) = &verdict.limiting else {
         return format!("{verb} reach {rate}; what limits them cannot be seen.");
     };
-    let any_loss = steps.iter().any(|step| step.loss.is_some());
+    let any_loss = verdict.steps.iter().any(|step| step.loss.is_some());
     // What a scheduler holds back is no property of the device that it belongs to.
     let first = if any_loss || limiting.cause == Cause::Scheduler {
         format!("{verb} reach {rate}. {}", limiting.summary)
     } else {
-        let lost = top.and_then(|top| steps.get(top)?.lost).map(|lost| lost.max(SIGNIFICANT));
+        let lost = top.and_then(|top| verdict.steps.get(top)?.lost).map(|lost| lost.max(SIGNIFICANT));
         let above = lost.map(|lost| format!(" No layer loses more than {}.", human::percent(lost)));
         let above = above.unwrap_or_default();
         format!("{verb} reach {rate}, limited by {}.{above}", named(rung, limiting))
     };
-    match next.filter(|next| next.cause != Cause::Unknown) {
+    match verdict.next.as_ref().filter(|next| next.cause != Cause::Unknown) {
         Some(next) if any_loss => format!("{first} Behind it comes {}.", named(rung, next)),
         _ => first,
     }

@@ -40,12 +40,7 @@ fn contradiction(case: &Case<'_>, run: &Run<'_>) -> Option<Finding> {
     })
 }
 
-fn inconsistent(
-    case: &Case<'_>,
-    severity: Severity,
-    summary: String,
-    evidence: impl IntoIterator<Item = Evidence>,
-) -> Finding {
+fn inconsistent(case: &Case<'_>, severity: Severity, summary: String, evidence: Vec<Evidence>) -> Finding {
     case.finding(Code::InconsistentNumbers, severity, summary)
         .with_evidence(evidence)
         .advise("take the tool's own output, whole and as it was printed")
@@ -62,7 +57,7 @@ fn derived(case: &Case<'_>) -> Option<Finding> {
         Evidence::new(&one.name, value, case.result.place())
     });
     let summary = format!("The {} is not that of the numbers beside it", first.name);
-    let found = inconsistent(case, Severity::Limit, summary, evidence);
+    let found = inconsistent(case, Severity::Limit, summary, evidence.collect());
     Some(found.not_so_when("parts of the same run stand elsewhere"))
 }
 

@@ -42,7 +42,7 @@ fn of_link(context: &Context<'_>, judged: &Judged<'_>, link: &Link<'_>) -> Optio
             None => before,
         });
     }
-    lost.or_else(|| network_limited::nic_slot_limited(context, judged, link))
+    lost.or_else(|| network_limited::nic_slot(context, judged, link))
         .or_else(|| slot_limited::of_link(context, judged, link))
         .or_else(|| slow_while_idle(judged, link))
         .or_else(|| slow_when_logged(context, link))
@@ -309,7 +309,7 @@ fn was_faster(judged: &Judged<'_>, link: &Link<'_>) -> Option<Finding> {
         return None;
     }
     let summary = format!("{} runs at {speed}; at another time it ran at {}.", link.place(), best.speed);
-    Some(advised(lost_speed(link, &summary), judged, link, (speed, best.speed), false))
+    Some(advised(lost_speed(link, &summary), gain(judged, link, speed, best.speed), false))
 }
 
 fn lost_speed(link: &Link<'_>, summary: &str) -> Finding {
@@ -348,7 +348,7 @@ fn check_link(judged: &Judged<'_>, link: &Link<'_>) -> Option<Finding> {
     let found = lost_speed(link, &summary)
         .with_confidence(confidence)
         .with_evidence(under_load.into_iter().chain(target));
-    Some(advised(found, judged, link, (speed, common), is_forced))
+    Some(advised(found, gain(judged, link, speed, common), is_forced))
 }
 
 /// What a link carries at its width with each of two speeds.
@@ -358,18 +358,15 @@ fn at_speeds(link: &Link<'_>, now: GtPerSec, better: GtPerSec) -> Option<[BytesP
     Some([at(now)?, at(better)?])
 }
 
-fn advised(
-    found: Finding,
-    judged: &Judged<'_>,
-    link: &Link<'_>,
-    (speed, common): (GtPerSec, GtPerSec),
-    is_forced: bool,
-) -> Finding {
-    let gain = at_speeds(link, speed, common).and_then(|[now, better]| {
-        // A link that saves power was already assumed to speed up in the ceilings; the gain is counted from this speed.
-        let whole = counterfactual::gain_of_better(judged, link.index, better);
-        whole.or_else(|| judged.is_limit(link.index).then(|| better - now))
-    });
+/// What the path gains where the link is as fast as it can be.
+fn gain(judged: &Judged<'_>, link: &Link<'_>, speed: GtPerSec, common: GtPerSec) -> Option<BytesPerSec> {
+    let [now, better] = at_speeds(link, speed, common)?;
+    // A link that saves power was already assumed to speed up in the ceilings; the gain is counted from this speed.
+    let whole = counterfactual::gain_of_better(judged, link.index, better);
+    whole.or_else(|| judged.is_limit(link.index).then(|| better - now))
+}
+
+fn advised(found: Finding, gain: Option<BytesPerSec>, is_forced: bool) -> Finding {
     if is_forced {
         let setting = "Set the slot's link speed in the firmware setup to Auto (or the fastest generation), and look in \
                        the kernel log for `retraining` of this port.";

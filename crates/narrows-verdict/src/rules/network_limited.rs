@@ -215,11 +215,7 @@ fn slower_than_local(case: &result::Case<'_>) -> Option<Finding> {
 /// `nic_slot_limited`: the slot of a network card is narrower than its wires.
 ///
 /// All ports of a card share its link, so their line rates count together.
-pub(super) fn nic_slot_limited(
-    context: &Context<'_>,
-    judged: &Judged<'_>,
-    link: &Link<'_>,
-) -> Option<Finding> {
+pub(super) fn nic_slot(context: &Context<'_>, judged: &Judged<'_>, link: &Link<'_>) -> Option<Finding> {
     of_interface(context, judged, link).or_else(|| of_card(context, judged, link))
 }
 

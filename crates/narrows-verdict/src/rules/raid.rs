@@ -162,37 +162,25 @@ pub(super) fn resync_of_result(case: &result::Case<'_>) -> Option<Finding> {
     told(case).or_else(|| slower_than_a_member(case)).or_else(|| slower_than_any_disk(case))
 }
 
-fn resync_finding(
-    case: &result::Case<'_>,
-    summary: String,
-    evidence: Vec<Evidence>,
-    confidence: Confidence,
-) -> Finding {
+fn resync_finding(case: &result::Case<'_>, summary: String, evidence: Vec<Evidence>) -> Finding {
     case.finding(Code::RaidResync, Severity::Limit, summary)
         .with_evidence(evidence)
         .not_so_when("the array was idle during the run: `sync_action` or `zpool status` of that time")
         .advise("wait until it is done (/proc/mdstat, `zpool status`), and measure again")
-        .with_confidence(confidence)
 }
 
 /// mdstat, `zpool status` or a sentence beside the result.
 fn told(case: &result::Case<'_>) -> Option<Finding> {
     let captured = case.machine.filter(|machine| machine.captured.is_some());
-    let of_machine = captured.and_then(|machine| {
-        machine.block.values().find_map(|device| {
-            let BlockKind::Md(array) = &device.kind else { return None };
-            let action = array.sync_action.value().filter(|action| is_syncing(action))?;
-            Some((action.clone(), array.sync_action.source().as_str().to_owned()))
-        })
+    let of_machine = captured.into_iter().flat_map(|machine| machine.block.values()).find_map(|device| {
+        let BlockKind::Md(array) = &device.kind else { return None };
+        let action = array.sync_action.value().filter(|action| is_syncing(action))?;
+        Some((action.clone(), array.sync_action.source().as_str().to_owned()))
     });
     let (action, source) = case.around.resync.clone().or(of_machine)?;
     let summary = format!("A {action} ran while this was measured: it took a part of what the drives can do");
-    Some(resync_finding(
-        case,
-        summary,
-        vec![Evidence::new("running meanwhile", action, source)],
-        Confidence::Medium,
-    ))
+    let evidence = vec![Evidence::new("running meanwhile", action, source)];
+    Some(resync_finding(case, summary, evidence).with_confidence(Confidence::Medium))
 }
 
 /// An array beside one of its members, by the same tool.
@@ -209,7 +197,7 @@ fn slower_than_a_member(case: &result::Case<'_>) -> Option<Finding> {
             Evidence::new(format!("rate of {array}"), rate, case.result.place()),
             Evidence::new(format!("rate of {member}"), best, case.result.place()),
         ];
-        resync_finding(case, summary, evidence, Confidence::Low)
+        resync_finding(case, summary, evidence).with_confidence(Confidence::Low)
     })
 }
 
@@ -224,7 +212,7 @@ fn slower_than_any_disk(case: &result::Case<'_>) -> Option<Finding> {
              member fails, or its members are slow cards or sticks"
         );
         let evidence = vec![Evidence::new(format!("rate of {array}"), shown, case.result.place())];
-        resync_finding(case, summary, evidence, Confidence::Low)
+        resync_finding(case, summary, evidence).with_confidence(Confidence::Low)
     })
 }
 

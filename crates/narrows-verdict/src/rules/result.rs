@@ -69,13 +69,8 @@ impl<'a> Case<'a> {
     }
 
     /// An observation in this result.
-    pub(crate) fn evidence(
-        &self,
-        measured: &Measured,
-        fact: impl Into<String>,
-        value: impl ToString,
-    ) -> Evidence {
-        Evidence::new(fact, value, self.source(measured))
+    pub(crate) fn evidence(&self, of: &Measured, fact: impl Into<String>, value: impl ToString) -> Evidence {
+        Evidence::new(fact, value, self.source(of))
     }
 }
 
@@ -219,13 +214,8 @@ impl Signs {
     }
 
     /// Adds what something else tells.
-    pub(crate) fn told(
-        mut self,
-        fact: impl Into<String>,
-        value: impl ToString,
-        source: impl Into<String>,
-    ) -> Self {
-        self.evidence.push(Evidence::new(fact, value, source));
+    pub(crate) fn told(mut self, fact: impl Into<String>, value: impl ToString, by: impl Into<String>) -> Self {
+        self.evidence.push(Evidence::new(fact, value, by));
         self
     }
 

@@ -67,7 +67,7 @@ fn by_repeats(case: &result::Case<'_>) -> Option<Finding> {
     let (measured, _) = writes().next().filter(|_| range > MAX_RANGE)?;
     let value = format!("{least} to {most}: {} of their mean", human::percent(range));
     let evidence = case.evidence(measured, "rates of the repeated runs", value);
-    Some(finding(case, "The rate differs from run to run: their mean describes none", [evidence]))
+    Some(finding(case, "The rate differs from run to run: their mean describes none", vec![evidence]))
 }
 
 /// Tests of one tool that follow each other with larger and larger blocks: what moves less then than it did before with small
@@ -94,7 +94,7 @@ fn by_sizes(case: &result::Case<'_>) -> Option<Finding> {
     let summary = format!(
         "Blocks of `{larger}` moved less than those of `{smaller}` before them: the rate fell while the tests ran"
     );
-    let found = finding(case, summary, [shown(before), shown(after)]);
+    let found = finding(case, summary, vec![shown(before), shown(after)]);
     Some(found.advise(
         "burst credits or a write cache may have ended: repeat it, and with one block size for minutes",
     ))
@@ -110,7 +110,8 @@ fn by_iterations(case: &result::Case<'_>) -> Option<Finding> {
     let label = &measured.work.label;
     let summary = format!("The rate of `{label}` differs between iterations: their mean describes none");
     let value = format!("{} of their mean", human::percent(relative));
-    Some(finding(case, summary, [case.evidence(measured, "standard deviation of the iterations", value)]))
+    let evidence = case.evidence(measured, "standard deviation of the iterations", value);
+    Some(finding(case, summary, vec![evidence]))
 }
 
 /// More datagrams are not lost by accident: more were sent than the path or the receiver took.
@@ -161,11 +162,7 @@ fn reports(case: &result::Case<'_>) -> Option<Finding> {
     })
 }
 
-fn finding(
-    case: &result::Case<'_>,
-    summary: impl Into<String>,
-    evidence: impl IntoIterator<Item = Evidence>,
-) -> Finding {
+fn finding(case: &result::Case<'_>, summary: impl Into<String>, evidence: Vec<Evidence>) -> Finding {
     case.finding(Code::Unsteady, Severity::Limit, summary)
         .with_evidence(evidence)
         .not_so_when("repetitions have the same rate")

@@ -98,7 +98,7 @@ pub fn map(case: &Case<'_>, limit: &Limit, apart: &BTreeSet<usize>) -> Option<Fl
     }
     let direction = if case.reads_most() { Direction::Read } else { Direction::Write };
     let mut made = Made { case, limit, direction, hops: Vec::new() };
-    let groups = client_groups(case, limit, direction, apart);
+    let groups = made.clients_alike(apart);
     match case.is_remote() {
         true => made.remote(&groups),
         false => made.local(&groups),
@@ -189,7 +189,7 @@ impl Made<'_> {
             _ => BTreeSet::new(),
         };
         let mut ids = Vec::new();
-        for (number, group) in server_groups(case, self.direction, &full, self.limit).iter().enumerate() {
+        for (number, group) in self.servers_alike(&full).iter().enumerate() {
             let drives = self.drives(group, (&case.run.servers, case.servers), number);
             let mut behind = drives.id.clone();
             self.hops.push(drives);
@@ -314,57 +314,49 @@ impl MapHost {
     }
 }
 
-/// The clients that were asked.
-fn client_groups(
-    case: &Case<'_>,
-    limit: &Limit,
-    direction: Direction,
-    apart: &BTreeSet<usize>,
-) -> Vec<AlikeHosts> {
-    let is_about_some = matches!(limit.kind, Kind::Fabric | Kind::ClientNic | Kind::Generator);
-    let hosts = case.point.hosts.iter().filter_map(|seen| {
-        let host = case.run.clients.get(seen.client)?;
-        let activity = case.clients.get(seen.client).and_then(Option::as_ref);
-        let side = direction.pick(&seen.read, &seen.write);
-        let counts = seen.outcome.state.counts();
-        let one = MapHost {
-            place: seen.client,
-            name: host.host.clone(),
-            card: HostCards::of(host, activity, direction == Direction::Read),
-            measured: counts.then_some(side.rate),
-            is_lost: !counts,
-            is_limited: is_about_some && limit.clients.contains(&seen.client),
-            is_usual: !apart.contains(&seen.client),
-        };
-        Some((one.key(host), one))
-    });
-    grouped(hosts)
-}
+impl Made<'_> {
+    /// The clients that were asked.
+    fn clients_alike(&self, apart: &BTreeSet<usize>) -> Vec<AlikeHosts> {
+        let (case, limit) = (self.case, self.limit);
+        let is_about_some = matches!(limit.kind, Kind::Fabric | Kind::ClientNic | Kind::Generator);
+        let hosts = case.point.hosts.iter().filter_map(|seen| {
+            let host = case.run.clients.get(seen.client)?;
+            let activity = case.clients.get(seen.client).and_then(Option::as_ref);
+            let side = self.direction.pick(&seen.read, &seen.write);
+            let counts = seen.outcome.state.counts();
+            let one = MapHost {
+                place: seen.client,
+                name: host.host.clone(),
+                card: HostCards::of(host, activity, self.direction == Direction::Read),
+                measured: counts.then_some(side.rate),
+                is_lost: !counts,
+                is_limited: is_about_some && limit.clients.contains(&seen.client),
+                is_usual: !apart.contains(&seen.client),
+            };
+            Some((one.key(host), one))
+        });
+        grouped(hosts)
+    }
 
-/// The servers that were watched; `full` are those whose network cards are.
-fn server_groups(
-    case: &Case<'_>,
-    direction: Direction,
-    full: &BTreeSet<usize>,
-    limit: &Limit,
-) -> Vec<AlikeHosts> {
-    let hosts = case.run.servers.iter().enumerate().map(|(place, host)| {
-        let activity = case.servers.get(place).and_then(Option::as_ref);
-        let card = HostCards::of(host, activity, direction == Direction::Write);
-        let is_busy = limit.kind == Kind::ServerCpu
-            && activity.and_then(|activity| activity.cpu).is_some_and(|share| share >= FULL);
-        let one = MapHost {
-            place,
-            name: host.host.clone(),
-            measured: card.carried,
-            card,
-            is_lost: false,
-            is_limited: full.contains(&place) || is_busy,
-            is_usual: true,
-        };
-        (one.key(host), one)
-    });
-    grouped(hosts)
+    /// The servers that were watched; `full` are those whose network cards are.
+    fn servers_alike(&self, full: &BTreeSet<usize>) -> Vec<AlikeHosts> {
+        let hosts = self.case.run.servers.iter().enumerate().map(|(place, host)| {
+            let activity = self.case.servers.get(place).and_then(Option::as_ref);
+            let card = HostCards::of(host, activity, self.direction == Direction::Write);
+            let is_busy = activity.and_then(|activity| activity.cpu).is_some_and(|share| share >= FULL);
+            let one = MapHost {
+                place,
+                name: host.host.clone(),
+                measured: card.carried,
+                card,
+                is_lost: false,
+                is_limited: full.contains(&place) || self.limit.kind == Kind::ServerCpu && is_busy,
+                is_usual: true,
+            };
+            (one.key(host), one)
+        });
+        grouped(hosts)
+    }
 }
 
 fn grouped(hosts: impl Iterator<Item = (AlikeKey, MapHost)>) -> Vec<AlikeHosts> {
