@@ -7,7 +7,7 @@
 //! 1. [`cache`]: the devices did not move the bytes, so nothing below memory was measured.
 //! 2. [`generator`]: our own worker used up its core and the requests did not wait anywhere below it.
 //! 3. [`software::resync`]: an array moved bytes of its own; its members cannot be blamed.
-//! 4. [`software::cipher`], [`software::md_thread`], [`software::filesystem`]: kernel threads used up a core while the
+//! 4. [`software::busy`]: kernel threads of a cipher, an array or a file system used up a core while the
 //!    media had room. Software comes before hardware, because hardware below it only saw what software let through.
 //! 5. [`io_workers`], [`denied`]: the kernel's workers for our ring used up a processor; or our own worker did
 //!    not get one, which is then no work of the path.
@@ -122,9 +122,7 @@ impl Attribution {
 const DECIDERS: &[fn(&Case<'_>) -> Option<Attribution>] = &[
     generator,
     software::resync,
-    software::cipher,
-    software::md_thread,
-    software::filesystem,
+    software::busy,
     io_workers,
     denied,
     hardware::explained,
@@ -340,7 +338,7 @@ fn cache(case: &Case<'_>, audit: &Audit) -> Option<Attribution> {
 /// The generator's busiest worker used up its core, and the requests did not wait below it.
 ///
 /// Two things look the same and are not: media that hold the requests (then a spinning worker is harmless), and a
-/// cipher that runs in the worker's own context, which [`software::cipher`] names.
+/// cipher that runs in the worker's own context, which [`software::busy`] names.
 fn generator(case: &Case<'_>) -> Option<Attribution> {
     if case.measurement()?.generator.cpu < FULL_CORE || software::cipher_in_worker(case).is_some() {
         return None;

@@ -58,11 +58,16 @@ fn resync_part(case: &Case<'_>, raid: &RaidHop, running: &Resync) -> Option<(f64
     Some((speed.fraction_of(both), "sync_speed and the measured rate"))
 }
 
-/// dm-crypt's workers use up the processor while the media below have room.
-pub(super) fn cipher(case: &Case<'_>) -> Option<Attribution> {
+/// What uses up the processor while the media have room: a cipher, the thread of an array, or one of a file system.
+pub(super) fn busy(case: &Case<'_>) -> Option<Attribution> {
     if case.media_are_saturated() {
         return None;
     }
+    cipher(case).or_else(|| md_thread(case)).or_else(|| filesystem(case))
+}
+
+/// dm-crypt's workers use up the processor.
+fn cipher(case: &Case<'_>) -> Option<Attribution> {
     case.hops().find_map(|(index, hop)| {
         let HopSpec::Crypt(crypt) = &hop.spec else { return None };
         let (evidence, confidence) = workers(case)
@@ -125,10 +130,7 @@ fn near_cipher_rate(case: &Case<'_>, index: usize, crypt: &CryptHop) -> Option<V
 }
 
 /// The thread of an array (`md0_raid5`, `md127_raid1`) uses up its core while the members have room.
-pub(super) fn md_thread(case: &Case<'_>) -> Option<Attribution> {
-    if case.media_are_saturated() {
-        return None;
-    }
+fn md_thread(case: &Case<'_>) -> Option<Attribution> {
     case.hops().find_map(|(index, hop)| {
         let HopSpec::Raid(raid) = &hop.spec else { return None };
         let name = format!("{}_raid", raid.block);
@@ -147,10 +149,7 @@ fn full_thread(case: &Case<'_>, what: String, named: impl Fn(&str) -> bool) -> O
 }
 
 /// A kernel thread of the file system uses up its core while the media have room.
-pub(super) fn filesystem(case: &Case<'_>) -> Option<Attribution> {
-    if case.media_are_saturated() {
-        return None;
-    }
+fn filesystem(case: &Case<'_>) -> Option<Attribution> {
     case.hops().find_map(|(index, hop)| {
         let HopSpec::Filesystem(filesystem) = &hop.spec else { return None };
         let marks: &[&str] = match filesystem.fstype.as_str() {

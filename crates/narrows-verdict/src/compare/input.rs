@@ -27,7 +27,7 @@ pub enum InputError {
 }
 
 /// A result that can be compared.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Input {
     /// The name that it is shown by.
     pub(super) name: String,
@@ -110,15 +110,8 @@ impl Input {
 
     /// What a report of narrows says of a machine, without measurements.
     pub fn machine(name: &str, report: &Value) -> Self {
-        Self {
-            name: name.to_owned(),
-            runs: Vec::new(),
-            inventory: Inventory::of(report),
-            paths: paths::of(report),
-            lines: Vec::new(),
-            is_foreign: false,
-            left_out: None,
-        }
+        let (inventory, paths) = (Inventory::of(report), paths::of(report));
+        Self { name: name.to_owned(), inventory, paths, ..Self::default() }
     }
 
     /// The same with the lines of the text that says it, for another text that tells no path.

@@ -194,17 +194,8 @@ impl Case<'_> {
         let counted = self.counted();
         let flows = each_flow(self.servers).filter_map(|(server, theirs)| {
             let client = *ends.get(&(&*theirs.local, &*theirs.remote)).filter(|client| counted.contains(client))?;
-            let flow = if self.reads_most() { theirs } else { self.of_client(client, theirs)? };
-            let seen = Flow {
-                client,
-                server,
-                busy: flow.busy,
-                window_limited: flow.window_limited,
-                rtt: flow.rtt,
-                least_rtt: flow.least_rtt,
-                is_capped: limit::is_at_its_cap(self, client),
-            };
-            Some((flow.sent.get(), seen))
+            let seen = if self.reads_most() { theirs } else { self.of_client(client, theirs)? };
+            Some(Flow { client, server, seen: seen.clone(), is_capped: limit::is_at_its_cap(self, client) })
         });
         that_carry(flows.collect())
     }
@@ -223,17 +214,18 @@ fn each_flow(hosts: &[Option<Activity>]) -> impl Iterator<Item = (usize, &FlowAc
 
 /// The connections that carry what their client asks for. NVMe/TCP has an administrative queue beside those of data, and controllers
 /// that are not in use: a keep-alive now and then, which is never late, says nothing of a queue.
-fn that_carry(flows: Vec<(f64, Flow)>) -> Vec<Flow> {
+fn that_carry(flows: Vec<Flow>) -> Vec<Flow> {
     /// Of the client's busiest connection. A keep-alive is a command of 72 bytes with its header, every few seconds (`NVME_DEFAULT_KATO`,
     /// 5 s, drivers/nvme/host/nvme.h): far less than a hundredth of what is load.
     const LEAST: f64 = 0.01;
     let mut most: BTreeMap<usize, f64> = BTreeMap::new();
-    for (sent, flow) in &flows {
+    let sent = |flow: &Flow| flow.seen.sent.get();
+    for flow in &flows {
         let of_client = most.entry(flow.client).or_default();
-        *of_client = of_client.max(*sent);
+        *of_client = of_client.max(sent(flow));
     }
-    let carries = |sent: f64, flow: &Flow| sent > 0.0 && sent >= most[&flow.client] * LEAST;
-    flows.into_iter().filter(|(sent, flow)| carries(*sent, flow)).map(|(_, flow)| flow).collect()
+    let carries = |flow: &Flow| sent(flow) > 0.0 && sent(flow) >= most[&flow.client] * LEAST;
+    flows.into_iter().filter(carries).collect()
 }
 
 /// At most three names, and how many more.

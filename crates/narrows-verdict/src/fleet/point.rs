@@ -116,8 +116,8 @@ struct SeenHost<'t> {
     extent: Option<Window>,
     reads: Vec<Series>,
     writes: Vec<Series>,
-    /// Logs of histograms and what the clock is ahead. They are read host by host: all of them at once take much memory.
-    histograms: Vec<(&'t str, i64)>,
+    /// Its logs of histograms are read host by host: all of them at once take much memory.
+    told: &'t Told,
 }
 
 impl Point {
@@ -177,14 +177,13 @@ impl<'t> SeenHost<'t> {
             let begin = first.unwrap_or(0);
             let mut all: Vec<Series> =
                 rates.iter().map(|lines| Series::of_rates(lines, is_write, begin, ahead)).collect();
-            let told = if is_write { output.write.bytes } else { output.read.bytes };
-            all.extend(extent.and_then(|extent| rest(&all, told, extent)));
+            let counted = if is_write { output.write.bytes } else { output.read.bytes };
+            all.extend(extent.and_then(|extent| rest(&all, counted, extent)));
             all
         };
-        let histograms = told.histograms.iter().map(|text| (text.as_str(), ahead)).collect();
         let (reads, writes) = (of(false), of(true));
         let extent = extent.filter(|extent| extent.length().get() > 0);
-        Self { outcome, output, began, extent, reads, writes, histograms }
+        Self { outcome, output, began, extent, reads, writes, told }
     }
 
     /// A host whose start alone costs more of the time than may be missing is late.
@@ -219,7 +218,7 @@ impl<'t> SeenHost<'t> {
                 all_bytes: Bytes::new(told.bytes),
                 latency: Bins::from(told.bins.clone()),
                 latency_in_window: window.zip(self.extent).map_or_else(Bins::default, |(window, extent)| {
-                    in_window(&self.histograms, is_write, window, extent.begin_ns)
+                    in_window(self.told, is_write, window, extent.begin_ns)
                 }),
                 least: (told.ios > 0).then(|| Nanos::new(told.least_ns)),
                 greatest: (told.ios > 0).then(|| Nanos::new(told.greatest_ns)),
@@ -274,12 +273,12 @@ fn rest(all: &[Series], told: u64, extent: Window) -> Option<Series> {
 }
 
 /// The latencies of spans that lie wholly in a window; the span of a line begins with the line before.
-fn in_window(histograms: &[(&str, i64)], is_write: bool, window: Window, begin_ns: u64) -> Bins {
+fn in_window(told: &Told, is_write: bool, window: Window, begin_ns: u64) -> Bins {
     let mut bins = Bins::default();
-    for (text, ahead) in histograms {
+    for text in &told.histograms {
         let mut before = begin_ns;
         for line in fio_client::histograms(text).iter().filter(|line| line.is_write == is_write) {
-            let end = on_our_clock(line.at_ms.saturating_mul(1_000_000), *ahead);
+            let end = on_our_clock(line.at_ms.saturating_mul(1_000_000), told.clock_ahead_ns);
             if before >= window.begin_ns && end <= window.end_ns {
                 bins.merge(&Bins::from(line.bins.clone()));
             }

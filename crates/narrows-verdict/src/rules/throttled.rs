@@ -27,27 +27,32 @@ const THROTTLE_CHECKS: [fn(&Run<'_>) -> Option<Signs>; 8] = [
 
 /// Whether a run shows a limiter by itself.
 pub(super) fn is_held(run: &Run<'_>) -> bool {
-    THROTTLE_CHECKS.iter().any(|check| check(run).is_some())
+    signs(run).is_some()
+}
+
+fn signs(run: &Run<'_>) -> Option<Signs> {
+    THROTTLE_CHECKS.iter().find_map(|check| check(run))
 }
 
 pub(super) fn find(case: &Case<'_>) -> Option<Finding> {
-    as_told(case).or_else(|| at_a_cap(case)).or_else(|| {
-        let seen = |run: Run<'_>| {
-            let signs = THROTTLE_CHECKS.iter().find_map(|check| check(&run))?;
-            let rate = run.side.iops.map_or_else(|| run.rate().to_string(), |iops| iops.to_string());
-            let name = run.name();
-            Some((format!("A rate limiter held the {name} at {rate}: the storage behind it can do more"), signs))
-        };
-        let (summary, signs) = case.runs().find_map(seen)?;
-        let found = case.finding(Code::Throttled, Severity::Limit, summary)
-            .with_evidence(signs.evidence)
-            .not_so_when("the volume, host and group have no limit of I/Os or bytes")
-            .advise(
-                "look up the limits of the volume and of the machine's size; a burst rate lasts only as long as \
-                 its credits",
-            );
-        Some(found.with_confidence(signs.confidence))
-    })
+    as_told(case).or_else(|| at_a_cap(case)).or_else(|| case.runs().find_map(|run| held(&run)))
+}
+
+fn held(run: &Run<'_>) -> Option<Finding> {
+    let signs = signs(run)?;
+    let rate = run.side.iops.map_or_else(|| run.rate().to_string(), |iops| iops.to_string());
+    let name = run.name();
+    let summary = format!("A rate limiter held the {name} at {rate}: the storage behind it can do more");
+    let found = run
+        .case
+        .finding(Code::Throttled, Severity::Limit, summary)
+        .with_evidence(signs.evidence)
+        .not_so_when("the volume, host and group have no limit of I/Os or bytes")
+        .advise(
+            "look up the limits of the volume and of the machine's size; a burst rate lasts only as long as \
+             its credits",
+        );
+    Some(found.with_confidence(signs.confidence))
 }
 
 /// The job was told to go no faster.

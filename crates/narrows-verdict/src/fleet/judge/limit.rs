@@ -260,8 +260,8 @@ fn flow_evidence(case: &Case<'_>, flows: &[Flow]) -> Vec<String> {
     let describe = |wanted: bool| {
         let of: Vec<&Flow> = flows.iter().filter(|flow| flow.is_congested(flows) == wanted).collect();
         let clients: BTreeSet<usize> = of.iter().map(|flow| flow.client).collect();
-        let [busy_low, busy_high] = ends(&of.iter().map(|flow| flow.busy).collect::<Vec<_>>())?;
-        let [rtt_low, rtt_high] = ends(&of.iter().map(|flow| flow.rtt).collect::<Vec<_>>())?;
+        let [busy_low, busy_high] = ends(&of.iter().map(|flow| flow.seen.busy).collect::<Vec<_>>())?;
+        let [rtt_low, rtt_high] = ends(&of.iter().map(|flow| flow.seen.rtt).collect::<Vec<_>>())?;
         Some(format!(
             "connections of {}: data on its way {:.0}–{:.0} % of the time, round trip {rtt_low} to {rtt_high}",
             case.names(clients),
