@@ -88,12 +88,16 @@ pub fn of(
     if advices.is_empty() {
         return Vec::new();
     }
-    let ground = described(machine, subject);
+    // The machine as far as the path goes, and what the description runs on it.
+    let (system, _) = describe(machine, std::slice::from_ref(&subject.path));
     let all = advices.into_iter().map(|(direction, hop, advice, gain)| {
-        let workload = ground.as_ref().map(|(_, workload)| in_direction(workload, direction));
-        let foreseen = match (&ground, &workload) {
-            (Some((system, _)), Some(workload)) => widened(system, workload, subject, (direction, hop), gain),
-            _ => refused("what is behind this path cannot be described"),
+        let workload = system.workloads.first().map(|workload| match direction {
+            Direction::Read => workload.clone(),
+            Direction::Write => workload.clone().writing(),
+        });
+        let foreseen = match &workload {
+            Some(workload) => widened(&system, workload, subject, (direction, hop), gain),
+            None => refused("what is behind this path cannot be described"),
         };
         Counterfactual {
             hop: hop.clone(),
@@ -104,20 +108,6 @@ pub fn of(
         }
     });
     all.collect()
-}
-
-/// The machine as far as the path goes, and what the description runs on it.
-fn described(machine: &Machine, subject: &Subject) -> Option<(System, Workload)> {
-    let (system, _) = describe(machine, std::slice::from_ref(&subject.path));
-    let workload = system.workloads.first()?.clone();
-    Some((system, workload))
-}
-
-fn in_direction(workload: &Workload, direction: Direction) -> Workload {
-    match direction {
-        Direction::Read => workload.clone(),
-        Direction::Write => workload.clone().writing(),
-    }
 }
 
 fn in_words(workload: &Workload) -> String {

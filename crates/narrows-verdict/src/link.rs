@@ -115,11 +115,6 @@ impl<'a> Link<'a> {
         claims.max_by_key(|claim| (claim.capable.width, claim.capable.speed))
     }
 
-    /// The base class of the device end (PCI Code and ID Assignment Specification).
-    pub(super) fn base_class(&self) -> Option<u32> {
-        self.link.device.class.value().map(|class| class >> 16)
-    }
-
     /// Whether the device end is a storage controller, be it one of Fibre Channel.
     pub(super) fn is_storage(&self) -> bool {
         self.link.stores_data()

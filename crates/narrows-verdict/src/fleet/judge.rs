@@ -262,14 +262,13 @@ fn sentence(case: &Case<'_>, limit: &Limit) -> String {
             format!("{achieved}, but from {}.", limit.name)
         }
         Kind::Network => format!("{achieved}; the network limits{share}, and which side of it is not known."),
-        _ => format!("{achieved}; {} {}{share}.", limit.name, verb_of(limit)),
+        _ => {
+            let several = ["processors", "drives", "each host's own drives"];
+            let are_several = several.iter().any(|those| limit.name.starts_with(those));
+            let verb = if are_several { "limit" } else { "limits" };
+            format!("{achieved}; {} {verb}{share}.", limit.name)
+        }
     }
-}
-
-/// `limits` of one thing, `limit` of several.
-fn verb_of(limit: &Limit) -> &'static str {
-    let is_many = ["processors", "drives", "each host's own drives"];
-    if is_many.iter().any(|many| limit.name.starts_with(many)) { "limit" } else { "limits" }
 }
 
 /// Bytes that are missing further along the way beyond this share came from a cache.

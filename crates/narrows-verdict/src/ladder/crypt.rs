@@ -51,6 +51,13 @@ fn by_cipher(at: &At<'_>, hop: &CryptHop, busy: f64, in_worker: bool) -> Loss {
     let longer = of_the_kernel(at, hop)
         .zip(hop.table.value())
         .and_then(|(cipher, table)| with_long_sectors(each, cipher, table));
+    // What short sectors cost cannot be told from the cipher itself here.
+    let short = match hop.table.value() {
+        Some(table) if table.sector_size.get() == 512 => {
+            " It is called for every 512 bytes; sectors of 4 KiB would spare seven of eight calls."
+        }
+        _ => "",
+    };
     let (cause, summary) = match longer.filter(|gain| *gain >= WORTH_IT) {
         Some(gain) => (
             Cause::CryptSectorSize,
@@ -63,8 +70,7 @@ fn by_cipher(at: &At<'_>, hop: &CryptHop, busy: f64, in_worker: bool) -> Loss {
         None => (
             Cause::CipherPerCore,
             format!(
-                "{name}: the cipher uses up {busy:.1} cores at {each} each, while the layers below have room.{}",
-                short_sectors(hop)
+                "{name}: the cipher uses up {busy:.1} cores at {each} each, while the layers below have room.{short}"
             ),
         ),
     };
@@ -78,15 +84,6 @@ fn by_cipher(at: &At<'_>, hop: &CryptHop, busy: f64, in_worker: bool) -> Loss {
         .with(rate)
         .with(sector)
         .with(at.busiest())
-}
-
-/// A word on short sectors, where what they cost cannot be told from the cipher itself.
-fn short_sectors(hop: &CryptHop) -> &'static str {
-    if hop.table.value().is_some_and(|table| table.sector_size.get() == 512) {
-        " It is called for every 512 bytes; sectors of 4 KiB would spare seven of eight calls."
-    } else {
-        ""
-    }
 }
 
 /// What 4 KiB sectors would bring, as a part of the rate on one full core; `None` where sectors are long already.

@@ -230,11 +230,6 @@ fn is_adapter(event: &LogEvent) -> bool {
     event.device.as_deref().is_some_and(|name| name.starts_with("adapter "))
 }
 
-/// Whether a driver gave an adapter up.
-fn is_given_up(events: &[LogEvent]) -> bool {
-    events.iter().any(|event| event.kind == LogKind::ProbeFailed && is_adapter(event))
-}
-
 /// The drive that an event is about: its kernel name, the controller of an NVMe drive, or the port where no drive is known.
 fn drive_of(machine: &Machine, event: &LogEvent) -> Option<String> {
     let name = event.device.as_deref()?;
@@ -306,7 +301,7 @@ fn finding(context: &Context<'_>, drive: &str, events: &[LogEvent], failing: usi
     let severity = match is_fault(events) {
         true => Severity::Fault,
         // Both logs of such a failure that are known here were of a kernel's own fault.
-        false if is_given_up(events) => Severity::Info,
+        false if events.iter().any(|event| event.kind == ProbeFailed) => Severity::Info,
         false => return None,
     };
     if pci.is_some() && link_errs {

@@ -93,7 +93,7 @@ fn slow_when_logged(context: &Context<'_>, link: &Link<'_>) -> Option<Finding> {
 
 /// Whether all that is known of a card is its link: at full width and at the lowest speed, as one that is idle.
 fn is_unknown(link: &Link<'_>) -> bool {
-    link.base_class().is_none()
+    link.link.device.class.value().is_none()
         && link.port.is_none()
         && link.speed() == Some(GtPerSec::GEN1)
         && link.width().is_some()

@@ -361,10 +361,15 @@ fn hops(machine: &Machine, members: &[Member<'_>]) -> Vec<SharedHop> {
             let case = Case::new(machine, first.alone, Direction::Read);
             let ceiling = case.ceiling(place)?;
             let limit = ceiling.limit();
-            let reason = match ceiling {
-                Ceiling::Known(_) => None,
-                Ceiling::Unknown(why) => Some(why.clone()),
-                Ceiling::Transparent(_) => Some(own_limit(hop)?),
+            let reason = match (ceiling, &hop.spec) {
+                (Ceiling::Known(_), _) => None,
+                (Ceiling::Unknown(why), _) => Some(why.clone()),
+                // An adapter is no limit to a single drive, and may be one to several.
+                (_, HopSpec::Hba(adapter) | HopSpec::Controller(adapter)) if adapter.fabric.is_none() => {
+                    Some("what the adapter itself carries is not published".to_owned())
+                }
+                // It passes on what others allow, however many cross it.
+                (Ceiling::Transparent(_), _) => return None,
             };
             Some(SharedHop {
                 id,
@@ -381,17 +386,6 @@ fn hops(machine: &Machine, members: &[Member<'_>]) -> Vec<SharedHop> {
             })
         })
         .collect()
-}
-
-/// Why it is not known what an adapter carries that is no limit to a single drive: what several share may be one. `None` for hops
-/// that pass on what others allow, however many cross them.
-fn own_limit(hop: &Hop) -> Option<String> {
-    match &hop.spec {
-        HopSpec::Hba(adapter) | HopSpec::Controller(adapter) if adapter.fabric.is_none() => {
-            Some("what the adapter itself carries is not published".to_owned())
-        }
-        _ => None,
-    }
 }
 
 /// Bytes across each hop for each byte that a target moved alone.
