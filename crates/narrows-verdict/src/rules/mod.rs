@@ -11,7 +11,6 @@
 mod aer_errors;
 mod bus_limited;
 mod cache_measured;
-mod cached_command;
 mod crypt;
 pub(super) mod depth_too_low;
 mod device_errors;

@@ -10,7 +10,7 @@ use narrows_paste::results::devices::Device;
 use narrows_paste::results::surroundings::{Surroundings, Word};
 use narrows_paste::results::{Durability, Imported, Measured, Op, Side, Tool};
 
-use super::cached_command::rates_of_devices;
+use super::cache_measured::rates_of_devices;
 use crate::finding::{Code, Confidence, Evidence, Finding, Severity};
 use crate::trust;
 
