@@ -267,11 +267,10 @@ fn called_synchronous(case: &Case<'_>) -> Option<Finding> {
 fn without_barrier(case: &Case<'_>) -> Option<Finding> {
     let source = case.around.has(Word::NoBarrier)?;
     let counts = matches!(case.result.tool, Tool::Pveperf | Tool::Pgtestfsync);
-    let mut all = case.result.measurements.iter().filter(|_| counts);
-    let (measured, rate) = all.find_map(|one| Some((one, human::count(one.syncs?.get()))))?;
+    let (measured, rate) = case.first_with(|one| one.syncs.filter(|_| counts))?;
     let summary = "The text speaks of a mount without barriers: fsync does not wait for the drive there";
     let found = case.finding(Code::NotSynchronous, Severity::Limit, summary)
-        .seen("fsyncs each second", rate, case.source(measured))
+        .seen("fsyncs each second", human::count(rate.get()), case.source(measured))
         .seen("mount option", "barrier=0", source)
         .not_so_when("this run was made with barriers, or the drive's cache keeps its data without power")
         .advise("mount with barriers and measure again");

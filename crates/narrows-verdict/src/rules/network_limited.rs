@@ -134,8 +134,7 @@ pub(super) fn share_of_wire(run: &Run<'_>) -> Option<(f64, BytesPerSec)> {
 
 /// A network that was measured by itself, at the rate of a wire.
 fn wire_alone(case: &result::Case<'_>) -> Option<Finding> {
-    let mut all = case.result.measurements.iter();
-    let (measured, rate) = all.find_map(|one| Some((one, one.network.as_ref()?.bytes_per_second)))?;
+    let (measured, rate) = case.first_with(|one| Some(one.network.as_ref()?.bytes_per_second))?;
     let wire = wire_of(std::iter::once(rate))?;
     let bits = BitsPerSec::new(wire.get() * 8.0);
     let share = human::percent(rate.get() / wire.get());

@@ -60,27 +60,23 @@ pub(super) fn resync(judged: &Judged<'_>, index: usize, hop: &Hop) -> Option<Fin
     let left = raid.md.sync_left.value();
     let left = left.map(|left| format!(", {} left by the kernel's count", long(*left))).unwrap_or_default();
     let cause = raid.md.sync_speed.value().and_then(|speed| cause(judged, raid, *speed));
-    let (cause_evidence, cause_advice) =
-        cause.map_or((None, None), |(evidence, advice)| (Some(evidence), advice));
+    let (cause_evidence, cause_advice) = cause.unzip();
     let effect = if limit.is_some() { "; it limits this path" } else { "" };
     // `recover` is no noun.
     let what = if action == "recover" { "recovery" } else { action.as_str() };
     let summary = format!("/dev/{} is busy with a {what}{speed}{done}{left}{effect}.", raid.block);
-    Some(
-            Finding::about(Code::RaidResync, severity, hop, summary)
-                .seen_fact("sync action", &raid.md.sync_action)
-                .seen_known("sync speed", &raid.md.sync_speed)
-                .with_evidence(cause_evidence)
-                .with_evidence(limit.iter().flat_map(|(_, limit)| limit.evidence.iter().cloned()))
-                .with_advice([
-                    Advice::new("Wait until it is done, and measure again."),
-                    Advice::new(format!(
-                        "To favour other work meanwhile, lower /sys/block/{}/md/sync_speed_max (KiB/s for each member).",
-                        raid.block
-                    )),
-                ])
-                .with_advice(cause_advice),
-        )
+    let favour = format!(
+        "To favour other work meanwhile, lower /sys/block/{}/md/sync_speed_max (KiB/s for each member).",
+        raid.block
+    );
+    let found = Finding::about(Code::RaidResync, severity, hop, summary)
+        .seen_fact("sync action", &raid.md.sync_action)
+        .seen_known("sync speed", &raid.md.sync_speed)
+        .with_evidence(cause_evidence)
+        .with_evidence(limit.iter().flat_map(|(_, limit)| limit.evidence.iter().cloned()))
+        .advise("Wait until it is done, and measure again.")
+        .advise(favour);
+    Some(found.with_advice(cause_advice.flatten()))
 }
 
 /// What sets the rate of a resync, as far as its rate tells: the kernel's usual limit, the slowest member, or the small

@@ -32,6 +32,11 @@ impl<'a> Case<'a> {
         })
     }
 
+    /// The first measurement that has it, with it.
+    pub(crate) fn first_with<T>(&self, it: impl Fn(&'a Measured) -> Option<T>) -> Option<(&'a Measured, T)> {
+        self.result.measurements.iter().find_map(|one| Some((one, it(one)?)))
+    }
+
     /// The first measurements of this result, as evidence for each other: a bound as in [`Beside`], for the same reason.
     pub(crate) fn siblings(&self) -> impl Iterator<Item = &'a Measured> + use<'a> {
         self.result.measurements.iter().take(MOST_BESIDE)

@@ -79,15 +79,13 @@ fn at_a_cap(case: &Case<'_>) -> Option<Finding> {
         false => human::rate(BytesPerSec::new(cap.limit)),
     };
     let summary = format!("The {} were held to {limit} by `{}`", run.name(), cap.text);
-    Some(
-        case.finding(Code::Throttled, Severity::Limit, summary)
-            .seen("limit", &cap.text, &cap.source)
-            .seen("rate", run.rate(), run.source())
-            .not_so_when("the rate stays when the limit is lifted")
-            .advise("lift the limit, and measure again: what the storage can do is not told by this run")
-            // The text does not tell that the limit is of the device that was measured.
-            .with_confidence(Confidence::Medium),
-    )
+    let found = case.finding(Code::Throttled, Severity::Limit, summary)
+        .seen("limit", &cap.text, &cap.source)
+        .seen("rate", run.rate(), run.source())
+        .not_so_when("the rate stays when the limit is lifted")
+        .advise("lift the limit, and measure again: what the storage can do is not told by this run");
+    // The text does not tell that the limit is of the device that was measured.
+    Some(found.with_confidence(Confidence::Medium))
 }
 
 /// The same I/Os per second at a block size and at one of eight times as many bytes and more, of random I/Os that queue:

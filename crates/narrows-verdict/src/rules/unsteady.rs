@@ -47,12 +47,11 @@ fn within_a_run(case: &result::Case<'_>) -> Option<Finding> {
     let mut runs = case.runs().filter(|_| !case.is_of_counters());
     let (run, signs) = runs.find_map(|run| Some((run, RUN_CHECKS.iter().find_map(|check| check(&run))?)))?;
     let summary = format!("The rate of the {} did not hold: its mean describes no time of it", run.name());
-    Some(
-        case.finding(Code::Unsteady, Severity::Limit, summary)
-            .with_evidence(signs.evidence)
-            .not_so_when("the run goes on and the rate of its later part holds")
-            .advise("run until the rate holds, and look at it over time: `narrows measure TARGET --as steady`"),
-    )
+    let advice = "run until the rate holds, and look at it over time: `narrows measure TARGET --as steady`";
+    let found = case.finding(Code::Unsteady, Severity::Limit, summary)
+        .with_evidence(signs.evidence)
+        .not_so_when("the run goes on and the rate of its later part holds");
+    Some(found.advise(advice))
 }
 
 /// Runs that a tool repeats, as it prints them one below the other.
@@ -102,10 +101,9 @@ fn by_sizes(case: &result::Case<'_>) -> Option<Finding> {
 
 /// Files each second, of iterations whose deviation is told.
 fn by_iterations(case: &result::Case<'_>) -> Option<Finding> {
-    let mut all = case.result.measurements.iter();
-    let (measured, relative) = all.find_map(|one| {
+    let (measured, relative) = case.first_with(|one| {
         let spread = one.entries_spread.filter(|spread| spread.samples.is_none_or(|count| count > 1))?;
-        Some((one, spread.relative().filter(|relative| *relative > DEVIATION)?))
+        spread.relative().filter(|relative| *relative > DEVIATION)
     })?;
     let label = &measured.work.label;
     let summary = format!("The rate of `{label}` differs between iterations: their mean describes none");
@@ -119,18 +117,15 @@ const MOST_LOST: f64 = 0.01;
 
 /// What crossed a network, by what was lost and by its intervals.
 fn network(case: &result::Case<'_>) -> Option<Finding> {
-    let mut all = case.result.measurements.iter();
-    let (measured, side) = all.find_map(|one| Some((one, one.network.as_ref()?)))?;
+    let (measured, side) = case.first_with(|one| one.network.as_ref())?;
     if let Some(lost) = side.lost.filter(|lost| *lost > MOST_LOST) {
         let lost = human::percent(lost);
         let summary = format!("{lost} of the datagrams were lost: the rate is none that the network holds");
         let advice = "send less (`-b`) until nothing is lost, or measure with TCP, which sends as fast as all of it arrives";
-        return Some(
-            case.finding(Code::Unsteady, Severity::Limit, summary)
-                .seen("datagrams that did not arrive", lost, case.source(measured))
-                .not_so_when("no datagram is lost at this rate in repetitions")
-                .advise(advice),
-        );
+        let found = case.finding(Code::Unsteady, Severity::Limit, summary)
+            .seen("datagrams that did not arrive", lost, case.source(measured))
+            .not_so_when("no datagram is lost at this rate in repetitions");
+        return Some(found.advise(advice));
     }
     let run = Run { case, measured, op: Op::Read, side };
     let evidence = by_log(&run)?.evidence;

@@ -195,8 +195,7 @@ const USUAL_NETWORK_RUN: Nanos = Nanos::from_millis(9_500);
 
 /// A run over a network that ended while its rate was still rising, or that too few samples describe.
 fn over_a_network(case: &result::Case<'_>) -> Option<Finding> {
-    let mut all = case.result.measurements.iter();
-    let (measured, side) = all.find_map(|one| Some((one, one.network.as_ref()?)))?;
+    let (measured, side) = case.first_with(|one| one.network.as_ref())?;
     let elapsed = side.elapsed_ns.filter(|elapsed| *elapsed < USUAL_NETWORK_RUN)?;
     if trust::interval_of_series(&side.series).is_some_and(|interval| interval <= trust::WIDEST_INTERVAL) {
         return None;
@@ -238,8 +237,7 @@ pub(super) fn no_read_ended(case: &Case<'_>, measurement: &Measurement, audit: &
 
 /// I/Os waited at a device and none ended for a whole interval, by `iostat`.
 pub(super) fn stuck(case: &result::Case<'_>) -> Option<Finding> {
-    let mut all = case.result.measurements.iter();
-    let (measured, waiting) = all.find_map(|one| Some((one, one.stuck?)))?;
+    let (measured, waiting) = case.first_with(|one| one.stuck)?;
     let (name, count) = (&measured.work.label, human::count(waiting));
     let summary = format!("{count} I/Os waited at {name}, and none ended in an interval of iostat");
     let found = case.finding(Code::NoReadEnded, Severity::Info, summary)
