@@ -339,4 +339,3 @@ static NOT_SO_WHEN: LazyLock<BTreeMap<&str, String>> = LazyLock::new(|| {
     };
     sections.filter_map(words).collect()
 });
-

@@ -142,7 +142,8 @@ impl Verdict {
     pub fn trusts(&self, subject: &Subject) -> Option<bool> {
         let hop = subject.path.hops.first()?;
         let path = self.paths.first()?;
-        let judged = subject.runs.iter().filter_map(|run| path.measured.get(&(hop.id.clone(), run.direction)));
+        let judged =
+            subject.runs.iter().filter_map(|run| path.measured.get(&(hop.id.clone(), run.direction)));
         judged.map(|measured| measured.trusted).reduce(|all, one| all && one)
     }
 

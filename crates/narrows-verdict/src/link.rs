@@ -4,9 +4,9 @@ use std::collections::BTreeSet;
 
 use narrows_base::fact::{Fact, Source};
 use narrows_base::units::{GtPerSec, Lanes};
-use narrows_machine::{Machine, activity};
 use narrows_machine::log::{LogEvent, LogKind, StatedLink};
 use narrows_machine::pci::{Downgraded, LinkState, PciAddress, PciDevice, PciId};
+use narrows_machine::{Machine, activity};
 use narrows_model::ceiling::{Ceilings, pcie};
 use narrows_model::path::{Hop, HopId, HopSpec, LinkHop, LinkPart, LinkPort, Target};
 
@@ -214,7 +214,8 @@ impl<'a> Link<'a> {
 
     /// Current and greatest widths of both ends.
     pub(super) fn width_evidence(&self) -> Vec<Evidence> {
-        let most = |what: &str, end: &LinkPort| most(what, &end.link.max_width, end.link.downgraded.width.as_ref());
+        let most =
+            |what: &str, end: &LinkPort| most(what, &end.link.max_width, end.link.downgraded.width.as_ref());
         self.state_evidence(
             Evidence::from_fact("current width", &self.link.device.link.current_width),
             most("greatest width of the device", &self.link.device),
@@ -224,7 +225,8 @@ impl<'a> Link<'a> {
 
     /// Current and greatest speeds of both ends.
     pub(super) fn speed_evidence(&self) -> Vec<Evidence> {
-        let most = |what: &str, end: &LinkPort| most(what, &end.link.max_speed, end.link.downgraded.speed.as_ref());
+        let most =
+            |what: &str, end: &LinkPort| most(what, &end.link.max_speed, end.link.downgraded.speed.as_ref());
         self.state_evidence(
             Evidence::from_fact("current speed", &self.link.device.link.current_speed),
             most("greatest speed of the device", &self.link.device),

@@ -155,7 +155,8 @@ impl Tally {
     /// which have nothing in common but that.
     pub fn groups(&self) -> Vec<Group> {
         let all = self.cohorts.iter();
-        let all = all.flat_map(|(model, cohort)| cohort.groups.iter().map(move |group| (model, cohort, group)));
+        let all =
+            all.flat_map(|(model, cohort)| cohort.groups.iter().map(move |group| (model, cohort, group)));
         let several = all.filter(|(_, _, (_, members))| members.hosts.len() > 1);
         let groups = several.map(|(model, cohort, (key, members))| Group {
             model: model.clone(),
@@ -189,10 +190,11 @@ impl Tally {
         let said = findings.iter().filter_map(|((_, place), hosts)| Some(((*place)?, hosts)));
         let said: BTreeSet<(&str, HostIndex)> =
             said.flat_map(|(place, hosts)| hosts.iter().map(move |index| (place, *index))).collect();
-        let outlier = |index, aspect, place: Option<&str>, [value, usual]: [Option<String>; 2], (same, of)| {
-            let (host, model, place) = (self.name(index), model.to_owned(), place.map(str::to_owned));
-            (index, Outlier { host, model, aspect, place, value, usual, same, of })
-        };
+        let outlier =
+            |index, aspect, place: Option<&str>, [value, usual]: [Option<String>; 2], (same, of)| {
+                let (host, model, place) = (self.name(index), model.to_owned(), place.map(str::to_owned));
+                (index, Outlier { host, model, aspect, place, value, usual, same, of })
+            };
         let mut outliers = Vec::new();
         for (aspect, values) in &cohort.aspects {
             let of: usize = values.values().map(Vec::len).sum();
@@ -201,7 +203,8 @@ impl Tally {
             let place = aspect.place.as_deref();
             let others = values.iter().filter(|(value, _)| *value != usual);
             let others = others.flat_map(|(value, hosts)| hosts.iter().map(move |index| (value, *index)));
-            let unsaid = others.filter(|(_, index)| place.is_none_or(|place| !said.contains(&(place, *index))));
+            let unsaid =
+                others.filter(|(_, index)| place.is_none_or(|place| !said.contains(&(place, *index))));
             outliers.extend(unsaid.map(|(value, index)| {
                 let values = [Some(value.clone()), Some(usual.clone())];
                 outlier(index, aspect.name.to_owned(), place, values, (same.len(), of))
@@ -299,7 +302,6 @@ pub struct Outlier {
 const fn is_nearly_all(same: usize, of: usize) -> bool {
     same < of && same.saturating_mul(10) >= of.saturating_mul(9)
 }
-
 
 /// The few that have a finding which the others lack, or that lack one which the others have: whether it has it, how
 /// many are otherwise, and of how many. Only hosts whose link at that place is known can lack one there: of the others

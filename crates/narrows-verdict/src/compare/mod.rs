@@ -219,7 +219,8 @@ fn against(a: &Input, b: &Input, threshold: f64, together: usize) -> Comparison 
     let is_texts = is_machines
         && (a.paths.is_empty() || b.paths.is_empty())
         && (a.paths.is_empty() && b.paths.is_empty() || !(a.lines.is_empty() || b.lines.is_empty()));
-    let paths = if is_machines && !is_texts { paths::compare(&a.paths, &b.paths, threshold) } else { Vec::new() };
+    let paths =
+        if is_machines && !is_texts { paths::compare(&a.paths, &b.paths, threshold) } else { Vec::new() };
     let verdicts = workloads.iter().map(|workload| workload.verdict);
     let lines = if is_texts { lines_apart(&a.lines, &b.lines) } else { Vec::new() };
     Comparison {
@@ -319,14 +320,18 @@ fn of_its_rate(entry: &ComparedEntry, side: &str) -> Result<BatchMeans, String> 
             format!("{side} is a single number, which has no interval: run it several times, or with a log")
         }
         false => {
-            format!("the run of {side} is too short for an interval (2 s of series, or ci95), or moved nothing")
+            format!(
+                "the run of {side} is too short for an interval (2 s of series, or ci95), or moved nothing"
+            )
         }
     })?;
     let apart = (means.mean.get() - entry.rate.get()).abs();
     let most = (ERRORS * means.squared_error().sqrt()).max(ROUNDING * means.mean.get());
     if apart > most {
         let (mean, rate) = (means.mean, entry.rate);
-        return Err(format!("the series of {side} has a mean of {mean} and its rate is {rate}: they are not of one run"));
+        return Err(format!(
+            "the series of {side} has a mean of {mean} and its rate is {rate}: they are not of one run"
+        ));
     }
     Ok(BatchMeans { mean: entry.rate, ..means })
 }

@@ -92,7 +92,8 @@ pub fn congested(flows: &[Flow]) -> Congested {
 /// Whether each of these servers has one client. Then all connections of a server are those of one client, and tell its card from the
 /// client's no more.
 pub fn serves_one_each(flows: &[Flow], servers: &BTreeSet<usize>) -> bool {
-    let clients = |server: usize| flows.iter().filter(move |flow| flow.server == server).map(|flow| flow.client);
+    let clients =
+        |server: usize| flows.iter().filter(move |flow| flow.server == server).map(|flow| flow.client);
     servers.iter().all(|server| clients(*server).collect::<BTreeSet<usize>>().len() == 1)
 }
 

@@ -193,7 +193,8 @@ impl Case<'_> {
             each_flow(self.clients).map(|(client, flow)| ((&*flow.remote, &*flow.local), client)).collect();
         let counted = self.counted();
         let flows = each_flow(self.servers).filter_map(|(server, theirs)| {
-            let client = *ends.get(&(&*theirs.local, &*theirs.remote)).filter(|client| counted.contains(client))?;
+            let client =
+                *ends.get(&(&*theirs.local, &*theirs.remote)).filter(|client| counted.contains(client))?;
             let seen = if self.reads_most() { theirs } else { self.of_client(client, theirs)? };
             Some(Flow { client, server, seen: seen.clone(), is_capped: limit::is_at_its_cap(self, client) })
         });
@@ -208,7 +209,8 @@ impl Case<'_> {
 
 /// Each connection that hosts saw, with the place of the host.
 fn each_flow(hosts: &[Option<Activity>]) -> impl Iterator<Item = (usize, &FlowActivity)> {
-    let seen = hosts.iter().enumerate().flat_map(|(place, activity)| activity.iter().map(move |it| (place, it)));
+    let seen =
+        hosts.iter().enumerate().flat_map(|(place, activity)| activity.iter().map(move |it| (place, it)));
     seen.flat_map(|(place, activity)| activity.flows.iter().map(move |flow| (place, flow)))
 }
 
@@ -281,8 +283,8 @@ fn conserve(case: &Case<'_>) -> Conservation {
     let side = usize::from(case.reads_most());
     let watched: Vec<&Activity> = case.servers.iter().flatten().collect();
     let is_whole = !watched.is_empty() && watched.len() == case.run.servers.len();
-    let servers = (is_whole && case.is_remote())
-        .then(|| watched.iter().map(|activity| activity.network()[side]).sum());
+    let servers =
+        (is_whole && case.is_remote()).then(|| watched.iter().map(|activity| activity.network()[side]).sum());
     let drives = drives_carried(case);
     let whole = Conservation { clients, servers, drives, ..Conservation::default() };
     let (differs, cache_of) = missing_bytes(case, &whole).unzip();

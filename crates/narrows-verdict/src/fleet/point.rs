@@ -125,7 +125,8 @@ impl Point {
     pub fn of(record: &PointRecord, told: &[Told], averaged: Nanos) -> Self {
         let hosts = record.hosts.iter().zip(told);
         let seen = hosts.map(|(outcome, told)| SeenHost::of(outcome, told, averaged));
-        let seen: Vec<_> = seen.map(|host| host.with_lateness(record.start_ns, record.load.time_ns)).collect();
+        let seen: Vec<_> =
+            seen.map(|host| host.with_lateness(record.start_ns, record.load.time_ns)).collect();
         let counted = || seen.iter().filter(|host| host.outcome.state.counts());
         let window = Window::common(counted().filter_map(|host| host.extent));
         let begins: Vec<u64> = counted().filter_map(|host| host.began).collect();
@@ -204,8 +205,9 @@ impl<'t> SeenHost<'t> {
     fn within(self, client: usize, window: Option<Window>) -> HostPoint {
         let window = window.filter(|_| self.outcome.state.counts());
         let bytes = |series: &[Series], window| series.iter().map(|one| one.within(window)).sum::<Bytes>();
-        let rate_in =
-            |part: Window| (bytes(&self.reads, part) + bytes(&self.writes, part)).per(part.length().duration());
+        let rate_in = |part: Window| {
+            (bytes(&self.reads, part) + bytes(&self.writes, part)).per(part.length().duration())
+        };
         let halves = window.map_or([BytesPerSec::default(); 2], |window| window.halves().map(rate_in));
         let parts = window.map(|window| window.parts(MOST_PARTS)).unwrap_or_default();
         let parts = parts.into_iter().map(|part| BytesPerSec::new(rate_in(part).get().round())).collect();

@@ -121,8 +121,11 @@ fn too_shallow(at: &At<'_>) -> Option<Loss> {
         human::block_size(chunk),
     );
     let confidence = if working < 0.9 * members as f64 { Confidence::High } else { Confidence::Low };
-    let found = at.loss(Cause::ChunkOrDepth, at.hop, confidence, summary)
-        .seen("chunk", human::block_size(chunk), "the layout");
+    let found = at.loss(Cause::ChunkOrDepth, at.hop, confidence, summary).seen(
+        "chunk",
+        human::block_size(chunk),
+        "the layout",
+    );
     Some(found.seen("busiest member", human::percent(busy), "/proc/diskstats"))
 }
 

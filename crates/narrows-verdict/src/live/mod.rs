@@ -489,7 +489,8 @@ fn below(machine: &Machine) -> BTreeMap<String, BTreeSet<String>> {
         device.flat_map(|device| device.slaves.iter().chain(&device.partition_of))
     };
     let all = machine.block.keys().map(|name| {
-        let (mut seen, mut left): (BTreeSet<String>, Vec<&String>) = (BTreeSet::new(), direct(name).collect());
+        let (mut seen, mut left): (BTreeSet<String>, Vec<&String>) =
+            (BTreeSet::new(), direct(name).collect());
         while let Some(next) = left.pop() {
             if seen.insert(next.clone()) {
                 left.extend(direct(next));

@@ -100,8 +100,12 @@ impl Against {
         let Self { rate, name, ceiling, .. } = self;
         let instead = self.instead.as_deref().unwrap_or("no known ceiling explains it");
         match self.standing {
-            Standing::Above => format!("{op} {rate} is {share} of what {name} carries ({ceiling}): above physics"),
-            Standing::At => format!("{op} {rate} is {share} of what {name} carries ({ceiling}), which limits it"),
+            Standing::Above => {
+                format!("{op} {rate} is {share} of what {name} carries ({ceiling}): above physics")
+            }
+            Standing::At => {
+                format!("{op} {rate} is {share} of what {name} carries ({ceiling}), which limits it")
+            }
             Standing::Below => {
                 format!("{op} {rate} is {share} of the narrowest known hop, {name} ({ceiling}): {instead}")
             }
@@ -230,9 +234,12 @@ pub(super) fn find(case: &Case<'_>, all: &[Against]) -> Option<Finding> {
     let summary = format!(
         "The {op}s of `{label}` are {share} of what {name} can carry: a cache, another device, or a wrong fact"
     );
-    let not_so = "the tool measured another path than this one, or a fact behind the ceiling is wrong (`--why`)";
-    let advice = "do not use this result: measure again past the caches, or name the right target with --target";
-    let found = case.finding(Code::AboveCeiling, Severity::Fault, summary)
+    let not_so =
+        "the tool measured another path than this one, or a fact behind the ceiling is wrong (`--why`)";
+    let advice =
+        "do not use this result: measure again past the caches, or name the right target with --target";
+    let found = case
+        .finding(Code::AboveCeiling, Severity::Fault, summary)
         .seen("rate of the tool", worst.rate, format!("{}:{line}", case.result.file))
         .seen(format!("ceiling of {name}"), worst.ceiling, &worst.formula)
         .not_so_when(not_so);

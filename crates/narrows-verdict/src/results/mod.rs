@@ -135,8 +135,7 @@ fn of_path(ground: &Ground<'_>, against: &[Against]) -> Vec<Finding> {
 
 /// Whether a finding says that the numbers are not what they seem; others explain them.
 fn breaks_trust(finding: &Finding) -> bool {
-    const EXPLAIN: [Code; 4] =
-        [Code::NetworkLimited, Code::CryptoCpu, Code::PartialInput, Code::UnevenNodes];
+    const EXPLAIN: [Code; 4] = [Code::NetworkLimited, Code::CryptoCpu, Code::PartialInput, Code::UnevenNodes];
     finding.severity != Severity::Info && !EXPLAIN.contains(&finding.code)
 }
 
@@ -250,7 +249,8 @@ fn are_all(result: &Imported, is_so: impl Fn(&Measured) -> bool) -> bool {
 /// The doubts that no other rule has found, one for each code.
 fn own_doubts(case: &Case<'_>, found: &[Finding]) -> Vec<Finding> {
     let mut all: Vec<Finding> = Vec::new();
-    let doubts = case.result.measurements.iter().flat_map(|one| one.doubts.iter().map(move |doubt| (one, doubt)));
+    let doubts =
+        case.result.measurements.iter().flat_map(|one| one.doubts.iter().map(move |doubt| (one, doubt)));
     for (measured, doubt) in doubts {
         let code = code_named(&doubt.code);
         if found.iter().chain(&all).any(|other| other.code == code && other.severity != Severity::Info) {

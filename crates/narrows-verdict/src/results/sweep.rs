@@ -127,7 +127,8 @@ impl Sweep {
         };
         let drops = self.shape.drops.iter().map(|drop| {
             let (from, to) = (human::count(drop.from), human::count(drop.to));
-            let range = if drop.from == drop.to { format!("at {from}") } else { format!("from {from} to {to}") };
+            let range =
+                if drop.from == drop.to { format!("at {from}") } else { format!("from {from} to {to}") };
             format!("falls {} {range} {varied} ({})", human::percent(drop.fraction), drop.bytes_per_second)
         });
         let anomalies = self.shape.anomalies.iter().map(|one| {

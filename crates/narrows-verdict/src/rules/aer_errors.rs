@@ -34,7 +34,8 @@ pub(super) fn check(context: &Context<'_>, judged: &Judged<'_>) -> Vec<Finding> 
 /// Whether the drive behind a link gave up or did not answer: with errors of the link beside it, no chance.
 fn failed(context: &Context<'_>, link: &Link<'_>) -> bool {
     use LogKind::{ControllerDown, NvmeRemoved, NvmeTimeout, ProbeFailed};
-    let is_failure = |kind: &LogKind| matches!(kind, ProbeFailed | NvmeRemoved | ControllerDown | NvmeTimeout);
+    let is_failure =
+        |kind: &LogKind| matches!(kind, ProbeFailed | NvmeRemoved | ControllerDown | NvmeTimeout);
     link.events(context.machine).any(|event| is_failure(&event.kind))
 }
 
@@ -118,7 +119,8 @@ fn counted(context: &Context<'_>, link: &Link<'_>) -> Option<Finding> {
     let counts = counts.map(|(count, kind)| (count > 0).then(|| format!("{count} {kind}")));
     let summary = format!("{} reports errors since boot: {}.", link.place(), known_of(counts, ", "));
     let reseat = "Power off, reseat the card, and try it without riser, adapter or cable.";
-    let found = finding(link, severity, &summary, &ends).with_confidence(confidence).advise_if(!is_fixed, reseat);
+    let found =
+        finding(link, severity, &summary, &ends).with_confidence(confidence).advise_if(!is_fixed, reseat);
     Some(found.advise(
         "If the errors go on, boot once with pcie_aspm=off: some devices fail on their way out of power saving.",
     ))

@@ -36,13 +36,17 @@ pub(super) fn usb_limited(judged: &Judged<'_>, index: usize, hop: &Hop) -> Optio
     let port = usb.root_hub_speed.value().map_or(0.0, |port| port.get());
     if most.min(port) > speed.get() {
         let both = BitsPerSec::new(most.min(port));
-        let summary =
-            format!("USB device {} runs at {speed}, although device and port can both do {both}.", usb.device);
+        let summary = format!(
+            "USB device {} runs at {speed}, although device and port can both do {both}.",
+            usb.device
+        );
         // Whose fault that is cannot be seen from here, but it is no property of the device.
         let cable = format!("Use a cable that is made for {both}, short and directly in the port.");
         let found = usb_finding(Severity::Fault, hop, usb, summary)
             .advise_gain(cable, usb_gain(judged, index, usb, both))
-            .advise("If that does not help, update the firmware of controller and enclosure, and the kernel.");
+            .advise(
+                "If that does not help, update the firmware of controller and enclosure, and the kernel.",
+            );
         return Some(found);
     }
     // Where the device is known to set it, `device_limited` says so.
@@ -131,7 +135,8 @@ fn usb_limited_narrows(hop: &Hop, usb: &Usb, speed: BitsPerSec, limit: &Attribut
     let is = limit.is_the_narrows();
     let summary = format!("USB {is}: device {} runs at {speed}{why}.", usb.device);
     let one_at_a_time = usb.driver.value().is_some_and(|driver| driver == "usb-storage");
-    let uas = "The device is driven by usb-storage, one request at a time; an enclosure with UAS queues them.";
+    let uas =
+        "The device is driven by usb-storage, one request at a time; an enclosure with UAS queues them.";
     usb_finding(limit.severity(), hop, usb, summary)
         .advise_if(one_at_a_time, uas)
         .advise_if(below, "Try a cable and enclosure that are made for the port's speed.")
@@ -194,7 +199,10 @@ fn degraded(judged: &Judged<'_>, index: usize, hop: &Hop, sata: &Sata) -> Findin
     let summary = format!("The solid-state drive on {port} runs at {speed}, and {why}.");
     sata_finding(Severity::Fault, hop, sata, summary)
         .with_confidence(Confidence::Medium)
-        .advise_gain("Replace the SATA cable, and look in the kernel log for `limiting SATA link speed`.", gain)
+        .advise_gain(
+            "Replace the SATA cable, and look in the kernel log for `limiting SATA link speed`.",
+            gain,
+        )
         .advise(check)
 }
 

@@ -512,7 +512,8 @@ fn of_ior(run: &Run<'_>) -> Option<Signs> {
     if command.is_some_and(|command| !is_reordered(command)) && ratio > 1.5 {
         return Some(took.seen("reader", "the node that wrote the data (no -C or -Z)"));
     }
-    (ratio > NO_MEDIUM).then(|| took.seen("as fast as the write of the same data", format!("{ratio:.0} times")))
+    (ratio > NO_MEDIUM)
+        .then(|| took.seen("as fast as the write of the same data", format!("{ratio:.0} times")))
 }
 
 fn first_measurements(result: &Imported) -> impl Iterator<Item = &Measured> {

@@ -8,7 +8,7 @@ use narrows_model::ceiling::Direction;
 use narrows_model::ceiling::crypt::{READ_SHARE, WRITE_SHARE};
 use narrows_model::path::{CryptHop, Hop, HopSpec};
 use narrows_paste::results::surroundings::Word;
-use narrows_paste::results::{Imported, Measured, Op, Tool};
+use narrows_paste::results::{Imported, Measured, Tool};
 
 use super::{Context, Judged, result};
 use crate::counterfactual;
@@ -78,7 +78,11 @@ fn described(crypt: &CryptHop) -> String {
 fn with_rates(found: Finding, rate: &Fact<CipherRate>) -> Finding {
     let Some(known) = rate.value() else { return found };
     let source = rate.source().as_str();
-    found.seen("decryption on one core", known.decrypt, source).seen("encryption on one core", known.encrypt, source)
+    found.seen("decryption on one core", known.decrypt, source).seen(
+        "encryption on one core",
+        known.encrypt,
+        source,
+    )
 }
 
 fn advised(found: Finding, machine: &Machine, crypt: &CryptHop, gain: Option<BytesPerSec>) -> Finding {
@@ -124,7 +128,8 @@ fn slower_than_below(case: &result::Case<'_>) -> Option<Finding> {
         return None;
     }
     let summary = format!("{target} reads {rate}, {name} below it {most}: encryption takes the rest");
-    let found = case.finding(Code::CryptoCpu, Severity::Limit, summary)
+    let found = case
+        .finding(Code::CryptoCpu, Severity::Limit, summary)
         .seen(format!("rate of {target}"), rate, case.result.place())
         .seen(format!("rate of {name}"), most, case.result.place())
         .seen("in the path", "encryption", source)

@@ -65,7 +65,8 @@ fn waits_for_each(run: &Run<'_>) -> Option<Finding> {
     };
     let summary =
         format!("A depth of {depth} was asked for, but `{engine}` {why}: one was in flight for each job");
-    let found = run.case
+    let found = run
+        .case
         .finding(Code::DepthTooLow, Severity::Info, summary)
         .seen("ioengine", engine, run.source())
         .seen("iodepth", depth, run.source())

@@ -176,7 +176,8 @@ fn of_pool(pool: &ZfsPool) -> Option<Finding> {
     let summary =
         format!("The ZFS pool {} counts errors of {}: {}{more}.", pool.name, first.name, words(first.errors));
     let source = pool.state.source().as_str();
-    let evidence = |it: &&ZfsDevice| Evidence::new(format!("errors of {}", it.name), words(it.errors), source);
+    let evidence =
+        |it: &&ZfsDevice| Evidence::new(format!("errors of {}", it.name), words(it.errors), source);
     let found = Finding::on(Code::DeviceErrors, Severity::Fault, pool.name.clone(), summary);
     Some(found.with_evidence(errs.iter().map(evidence)).advise(
         "Save what matters. `sudo smartctl -x` of the device tells the drive from its cable; what waits for a drive \

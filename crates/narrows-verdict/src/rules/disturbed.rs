@@ -47,8 +47,9 @@ fn by_counters(case: &Case<'_>) -> Option<Finding> {
     let foreign = device.write_ios as f64;
     (own > CONCURRENT_LOAD_FEWEST && foreign > FOREIGN * own).then(|| {
         let name = &device.name;
-        let summary =
-            format!("{name} was written to while the tool only read: the result is a share of what it can do");
+        let summary = format!(
+            "{name} was written to while the tool only read: the result is a share of what it can do"
+        );
         let evidence = vec![
             case.evidence(measured, "reads of the tool", human::count(own)),
             case.evidence(measured, format!("writes of {name}"), human::count(foreign)),
@@ -89,7 +90,8 @@ fn uneven_shares(case: &Case<'_>, sum: &Measured, each: &[Measured], op: Op) -> 
     let summary = format!(
         "The {op}s of {count} machines vary by {variation} of their mean: their sum hides the slow ones"
     );
-    let found = case.finding(Code::UnevenNodes, Severity::Limit, summary)
+    let found = case
+        .finding(Code::UnevenNodes, Severity::Limit, summary)
         .seen("coefficient of variation", variation, case.source(sum))
         .seen("slowest machine", shown(slowest), case.result.place())
         .seen("fastest machine", shown(fastest), case.result.place())

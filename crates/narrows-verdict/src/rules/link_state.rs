@@ -155,7 +155,9 @@ fn narrower_than_before(context: &Context<'_>, judged: &Judged<'_>, link: &Link<
              riser, cable and the firmware's slot settings.",
             gain,
         );
-    Some(found.advise("If the change was intended: `narrows watch --accept` takes the state as it is for the best."))
+    Some(found.advise(
+        "If the change was intended: `narrows watch --accept` takes the state as it is for the best.",
+    ))
 }
 
 /// What holds lanes back.
@@ -219,7 +221,11 @@ fn degraded<'a>(link: &Link<'a>) -> Option<(Lanes, Lanes, Holds<'a>)> {
     slot.shares.is_some().then(|| (width, slot.width().min(device), Holds::Shared(slot)))
 }
 
-fn lost_lanes(judged: &Judged<'_>, link: &Link<'_>, (width, possible, cause): (Lanes, Lanes, Holds<'_>)) -> Finding {
+fn lost_lanes(
+    judged: &Judged<'_>,
+    link: &Link<'_>,
+    (width, possible, cause): (Lanes, Lanes, Holds<'_>),
+) -> Finding {
     let better = counterfactual::link_at_width(link.link, possible);
     let gain = better.and_then(|better| counterfactual::gain_of_better(judged, link.index, better));
     let rates = carries(judged, link).zip(better);
@@ -297,7 +303,10 @@ fn retrained(context: &Context<'_>, judged: &Judged<'_>, link: &Link<'_>) -> Opt
     let gain = rates.map(|[now, better]| better - now);
     let found = lost_speed(link, &summary)
         .seen("the kernel's log", format!("retrained at {held}"), event.source.as_str())
-        .advise_gain("Reboot with the device in place, or update the kernel: later ones lift the limit again.", gain);
+        .advise_gain(
+            "Reboot with the device in place, or update the kernel: later ones lift the limit again.",
+            gain,
+        );
     Some(found.advise("If it comes back, reseat the device, and power it off before you pull it."))
 }
 
@@ -374,7 +383,8 @@ fn advised(found: Finding, gain: Option<BytesPerSec>, is_forced: bool) -> Findin
             "Reboot, or remove and rescan the device: the kernel lowers a port after failed training.",
         );
     }
-    let older = "Replace a riser, adapter or cable that is made for an older generation, or try another slot.";
+    let older =
+        "Replace a riser, adapter or cable that is made for an older generation, or try another slot.";
     found
         .advise_gain("Power off, reseat the card and clean its contacts.", gain)
         .advise_gain(older, gain)
@@ -393,8 +403,8 @@ mod tests {
     use super::*;
     use crate::judge;
     use crate::testing::{
-        BRIDGE, DISPLAY, ETHERNET, NVME, Sketch, WIFI, at, claimed, express, function, link, link_of, logged, run,
-        stated,
+        BRIDGE, DISPLAY, ETHERNET, NVME, Sketch, WIFI, at, claimed, express, function, link, link_of, logged,
+        run, stated,
     };
 
     fn states(path: &Sketch) -> Vec<Code> {

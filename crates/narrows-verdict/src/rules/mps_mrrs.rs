@@ -32,8 +32,9 @@ fn refused(context: &Context<'_>, link: &Link<'_>) -> Option<Finding> {
         _ => None,
     })?;
     let (address, size) = (link.link.device.address, human::block_size(size));
-    let summary =
-        format!("The port above {address} sends payloads of {size}, and the device cannot be set to accept them.");
+    let summary = format!(
+        "The port above {address} sends payloads of {size}, and the device cannot be set to accept them."
+    );
     let found = Finding::about(Code::MpsMrrs, Severity::Fault, link.hop, summary);
     let found = found.seen("the kernel's log", "can't set Max Payload Size", event.source.as_str());
     Some(found.advise(ALIKE))
@@ -57,8 +58,10 @@ fn mismatch(link: &Link<'_>) -> Option<Finding> {
     }
     let end = &link.link.device;
     let (sent, accepted) = (human::block_size(port.max_payload), human::block_size(device.max_payload));
-    let summary =
-        format!("The port above {} may send payloads of {sent}, and the device accepts {accepted}.", end.address);
+    let summary = format!(
+        "The port above {} may send payloads of {sent}, and the device accepts {accepted}.",
+        end.address
+    );
     // A root port answers reads in pieces of 64 or 128 bytes (PCIe Base Specification, Read Completion Boundary), and a
     // processor writes no more at once; a switch passes on what its other side sends.
     let is_root = port.port == PortType::RootPort;

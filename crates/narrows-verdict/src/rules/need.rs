@@ -115,7 +115,6 @@ fn line_rate(driver: &str) -> Option<f64> {
     LINE_RATES.into_iter().find(|(_, drivers)| drivers.contains(&driver)).map(|(rate, _)| rate)
 }
 
-
 /// Drivers of network cards from which no class follows: they serve Ethernet and InfiniBand.
 const OF_BOTH: [&str; 2] = ["mlx4_core", "mlx5_core"];
 

@@ -9,7 +9,7 @@ use narrows_paste::results::surroundings::Word;
 
 use super::result::{self, Run, of_the_mean};
 use super::{Context, Judged, need};
-use crate::attribution::{Attribution, Cause};
+use crate::attribution::Cause;
 use crate::counterfactual;
 use crate::finding::{Advice, Code, Confidence, Evidence, Finding, Severity};
 use crate::link::Link;
@@ -33,7 +33,8 @@ pub(super) fn of_hop(judged: &Judged<'_>, index: usize, hop: &Hop) -> Option<Fin
         _ => format!("The network {}: {}{rate}.", limit.is_the_narrows(), hop.name),
     };
     let faster = "Use a faster network, or several connections over several interfaces.";
-    let jumbo = "Frames of 9000 bytes carry 99 % payload instead of 94 %, if every switch on the way allows them.";
+    let jumbo =
+        "Frames of 9000 bytes carry 99 % payload instead of 94 %, if every switch on the way allows them.";
     let is_short = network.mtu.value().is_some_and(|mtu| *mtu < JUMBO);
     let found = limit
         .finding(Code::NetworkLimited, limit.severity(), hop, summary)
@@ -162,7 +163,8 @@ fn full_clients(case: &result::Case<'_>) -> Option<Finding> {
     let all = case.beside.measured().filter(|(of, _)| of.tool == Tool::Ior && case.result.tool == Tool::Ior);
     let mut sides = all.flat_map(|(_, one)| one.sides().map(move |(op, side)| (one.nodes, op, side)));
     let (op, rate, wire) = sides.find_map(|(nodes, op, side)| {
-        let nodes = nodes.filter(|nodes| *nodes > 1 && side.elapsed_ns.is_some_and(|time| time > LONGEST_CACHED))?;
+        let nodes =
+            nodes.filter(|nodes| *nodes > 1 && side.elapsed_ns.is_some_and(|time| time > LONGEST_CACHED))?;
         let rate = side.bytes_per_second / f64::from(nodes);
         let wire = wire_of(std::iter::once(rate)).filter(|wire| rate.get() > NEARLY * wire.get())?;
         Some((op, rate, wire))
@@ -202,8 +204,9 @@ fn slower_than_local(case: &result::Case<'_>) -> Option<Finding> {
     let run = case.runs().max_by(|a, b| a.rate().get().total_cmp(&b.rate().get()))?;
     (run.rate().get() > FASTER_LOCALLY * remote.get()).then(|| {
         let (name, rate) = (run.name(), run.rate());
-        let summary =
-            format!("The network's clients get {remote} at most of what the server's own {name} reach ({rate})");
+        let summary = format!(
+            "The network's clients get {remote} at most of what the server's own {name} reach ({rate})"
+        );
         let signs = run.signs().seen("local rate", rate);
         let evidence = signs.told("best rate over the network", remote, source).evidence;
         // This result was measured without the network, which limits others.
@@ -247,7 +250,9 @@ fn of_interface(context: &Context<'_>, judged: &Judged<'_>, link: &Link<'_>) -> 
     let case = judged.case(Direction::Read);
     let card = link.link.device.address.card();
     let (index, network) = case.hops().find_map(|(index, hop)| match &hop.spec {
-        HopSpec::Network(network) if network.address.map(PciAddress::card) == Some(card) => Some((index, network)),
+        HopSpec::Network(network) if network.address.map(PciAddress::card) == Some(card) => {
+            Some((index, network))
+        }
         _ => None,
     })?;
     let carries = case.ceiling(link.index)?.rate()?;
@@ -267,7 +272,12 @@ fn of_interface(context: &Context<'_>, judged: &Judged<'_>, link: &Link<'_>) -> 
 
 /// The number of ports of a card that have a line rate, and what they carry together; `one` is the goodput of the
 /// port of this path, which the others are taken to share in proportion to their line rates.
-fn wires_of(context: &Context<'_>, network: &NetworkHop, card: PciAddress, one: BytesPerSec) -> (usize, BytesPerSec) {
+fn wires_of(
+    context: &Context<'_>,
+    network: &NetworkHop,
+    card: PciAddress,
+    one: BytesPerSec,
+) -> (usize, BytesPerSec) {
     let own = network.speed.value().map(|speed| speed.get()).filter(|speed| *speed > 0.0);
     let Some(own) = own else { return (1, one) };
     let ports = context.machine.nics.values().filter(|nic| nic.pci.map(PciAddress::card) == Some(card));

@@ -263,15 +263,18 @@ pub(super) fn slow_by_arithmetic(judged: &Judged<'_>, _: usize, array: &Hop) -> 
          all wait for the slowest.",
         hop.name, array.name
     );
-    let found = finding(hop, summary, gain)
-        .with_confidence(Confidence::Medium)
-        .seen(format!("ceiling of {}", hop.name), slow, "its ceiling");
+    let found = finding(hop, summary, gain).with_confidence(Confidence::Medium).seen(
+        format!("ceiling of {}", hop.name),
+        slow,
+        "its ceiling",
+    );
     Some(found.seen("ceiling of the next slowest member", next, "its ceiling"))
 }
 
 /// One of several disks with the same load that works all the time while the others wait: `iostat` beside an array or a pool shows it.
 pub(super) fn slow_among_alike(context: &Context<'_>) -> Vec<Finding> {
-    let found = [Direction::Write, Direction::Read].into_iter().find_map(|direction| slowest(context, direction));
+    let found =
+        [Direction::Write, Direction::Read].into_iter().find_map(|direction| slowest(context, direction));
     found.into_iter().collect()
 }
 
@@ -399,8 +402,8 @@ pub(super) fn degraded_pools(context: &Context<'_>) -> Vec<Finding> {
     let pools = context.machine.zfs.iter().filter_map(|pool| Some((pool, pool.state.value()?.as_str())));
     let lacking = pools.filter(|(_, state)| LACK.contains(state)).map(|(pool, state)| {
         let source = pool.state.source().as_str();
-        let broken =
-            broken(pool).map(|device| Evidence::new(format!("state of {}", device.name), &device.state, source));
+        let broken = broken(pool)
+            .map(|device| Evidence::new(format!("state of {}", device.name), &device.state, source));
         let summary = format!("The ZFS pool {} is {state}.", pool.name);
         Finding::on(Code::RaidDegraded, Severity::Fault, pool.name.clone(), summary)
             .seen_fact("state of the pool", &pool.state)
@@ -484,7 +487,7 @@ const fn effect(raid: &RaidHop) -> &'static str {
 mod tests {
     use narrows_base::fact::Fact;
     use narrows_machine::block::BlockDevice;
-    use narrows_machine::captured::{Captured, Recognised};
+    use narrows_machine::captured::{Captured, DeviceLoad, Recognised};
     use narrows_machine::zfs::{ZfsDevice, ZfsPool, ZfsScan, ZfsVdev};
     use narrows_model::path::{HopKind, RaidLevel};
 
@@ -693,7 +696,8 @@ mod tests {
 
     #[test]
     fn a_missing_member_is_a_fault_and_none_or_unknown_is_silent() {
-        let finding = degraded_path(Fact::known(1, "degraded")).finding(Code::RaidDegraded).expect("one of two");
+        let finding =
+            degraded_path(Fact::known(1, "degraded")).finding(Code::RaidDegraded).expect("one of two");
         assert!(finding.summary.contains("lacks 1 of 2 members"), "{}", finding.summary);
         assert_eq!(degraded_path(Fact::known(0, "degraded")).finding(Code::RaidDegraded), None);
         assert_eq!(degraded_path(Fact::absent("degraded")).finding(Code::RaidDegraded), None);
@@ -779,7 +783,8 @@ mod tests {
         let texts = vec![Recognised { name: "dmesg.txt".to_owned(), kinds: vec!["dmesg"] }];
         let captured = Captured { texts, gaps: Vec::new() };
         let of = |source: &str| {
-            let path = degraded_path(Fact::known(1, source)).on(|machine| machine.captured = Some(captured.clone()));
+            let path =
+                degraded_path(Fact::known(1, source)).on(|machine| machine.captured = Some(captured.clone()));
             path.finding(Code::RaidDegraded).map(|finding| finding.severity)
         };
         assert_eq!(of("dmesg.txt:9"), Some(Severity::Info));

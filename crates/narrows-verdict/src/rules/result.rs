@@ -219,7 +219,12 @@ impl Signs {
     }
 
     /// Adds what something else tells.
-    pub(crate) fn told(mut self, fact: impl Into<String>, value: impl ToString, by: impl Into<String>) -> Self {
+    pub(crate) fn told(
+        mut self,
+        fact: impl Into<String>,
+        value: impl ToString,
+        by: impl Into<String>,
+    ) -> Self {
         self.evidence.push(Evidence::new(fact, value, by));
         self
     }

@@ -18,9 +18,8 @@ use crate::link::{Claim, wires};
 const FITS: f64 = 1.1;
 
 pub(super) fn check(context: &Context<'_>, judged: &Judged<'_>) -> Vec<Finding> {
-    let of_hop = |hop| {
-        switch_oversubscribed(context, judged, hop).or_else(|| chipset_shared(context, judged, hop))
-    };
+    let of_hop =
+        |hop| switch_oversubscribed(context, judged, hop).or_else(|| chipset_shared(context, judged, hop));
     judged.subject.path.hops.iter().filter_map(of_hop).collect()
 }
 
@@ -55,7 +54,8 @@ fn severity(context: &Context<'_>, judged: &Judged<'_>, switch: &UplinkHop, shar
 
 /// The limit that an uplink is, be it seen as a link or as the hop that it leads to.
 fn limit_of<'j>(judged: &'j Judged<'_>, uplink: &UplinkHop) -> Option<&'j Attribution> {
-    let address = |hop: &Hop| hop.link().map(|link| link.device.address).or(hop.uplink().map(|own| own.address));
+    let address =
+        |hop: &Hop| hop.link().map(|link| link.device.address).or(hop.uplink().map(|own| own.address));
     let hops = judged.subject.path.hops.iter().enumerate();
     let of_uplink = hops.filter(|(_, hop)| address(hop) == Some(uplink.address));
     let limits = of_uplink.flat_map(|(index, _)| judged.limited_by(index));

@@ -223,7 +223,8 @@ fn check_link(context: &Context<'_>, judged: &Judged<'_>, link: &Link<'_>) -> Op
         "{}: {who} {width} at {speed} ({offered}), and the device can use {device_width} at {device_speed} ({wanted}){why}.",
         link.place()
     );
-    let action = format!("Move the card to a slot with {device_width} at {device_speed}, if the board has one.");
+    let action =
+        format!("Move the card to a slot with {device_width} at {device_speed}, if the board has one.");
     let severity = if binds { Severity::Limit } else { Severity::Info };
     let found = Finding::about(Code::SlotLimited, severity, link.hop, capitalised(&summary))
         .with_confidence(if offer.is_known { Confidence::High } else { Confidence::Medium })
@@ -238,6 +239,7 @@ fn check_link(context: &Context<'_>, judged: &Judged<'_>, link: &Link<'_>) -> Op
 mod tests {
     use narrows_base::fact::Source;
     use narrows_base::units::human;
+    use narrows_machine::dmi::Slot;
     use narrows_model::path::{HopSpec, LinkHop, LinkPart, Target};
 
     use super::*;

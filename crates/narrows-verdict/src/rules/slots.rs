@@ -112,7 +112,8 @@ pub(super) fn missing_device_bifurcation(context: &Context<'_>) -> Vec<Finding> 
         let summary = format!(
             "Slot {name} is split over {count} ports; {drives} carry a drive, and {nothing} carries nothing."
         );
-        let evidence = empty.iter().map(|port| Evidence::new("port without a device", port, "/sys/bus/pci/devices"));
+        let evidence =
+            empty.iter().map(|port| Evidence::new("port without a device", port, "/sys/bus/pci/devices"));
         let found = Finding::on(Code::MissingDeviceBifurcation, Severity::Info, slot.name.clone(), summary)
             .with_confidence(Confidence::Low)
             .with_evidence(evidence);

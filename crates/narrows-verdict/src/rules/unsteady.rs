@@ -48,7 +48,8 @@ fn within_a_run(case: &result::Case<'_>) -> Option<Finding> {
     let (run, signs) = runs.find_map(|run| Some((run, RUN_CHECKS.iter().find_map(|check| check(&run))?)))?;
     let summary = format!("The rate of the {} did not hold: its mean describes no time of it", run.name());
     let advice = "run until the rate holds, and look at it over time: `narrows measure TARGET --as steady`";
-    let found = case.finding(Code::Unsteady, Severity::Limit, summary)
+    let found = case
+        .finding(Code::Unsteady, Severity::Limit, summary)
         .with_evidence(signs.evidence)
         .not_so_when("the run goes on and the rate of its later part holds");
     Some(found.advise(advice))
@@ -86,9 +87,8 @@ fn by_sizes(case: &result::Case<'_>) -> Option<Finding> {
         }
         Some((before?, one))
     })?;
-    let shown = |one: &Measured| {
-        case.evidence(one, format!("reads and writes of `{}`", one.work.label), rate(one))
-    };
+    let shown =
+        |one: &Measured| case.evidence(one, format!("reads and writes of `{}`", one.work.label), rate(one));
     let (smaller, larger) = (&before.work.label, &after.work.label);
     let summary = format!(
         "Blocks of `{larger}` moved less than those of `{smaller}` before them: the rate fell while the tests ran"
@@ -122,7 +122,8 @@ fn network(case: &result::Case<'_>) -> Option<Finding> {
         let lost = human::percent(lost);
         let summary = format!("{lost} of the datagrams were lost: the rate is none that the network holds");
         let advice = "send less (`-b`) until nothing is lost, or measure with TCP, which sends as fast as all of it arrives";
-        let found = case.finding(Code::Unsteady, Severity::Limit, summary)
+        let found = case
+            .finding(Code::Unsteady, Severity::Limit, summary)
             .seen("datagrams that did not arrive", lost, case.source(measured))
             .not_so_when("no datagram is lost at this rate in repetitions");
         return Some(found.advise(advice));
@@ -309,11 +310,10 @@ pub(super) fn slc_exhausted(case: &result::Case<'_>) -> Option<Finding> {
         (last <= SLC_STEP * first).then(|| (BytesPerSec::new(first), BytesPerSec::new(last), log))
     })?;
     let summary = format!("Writes began with {first} and ended with {last}: a fast cache ran out");
-    let found = case.finding(Code::SlcExhausted, Severity::Limit, summary)
+    let found = case
+        .finding(Code::SlcExhausted, Severity::Limit, summary)
         .seen("first and last fifth of the run", format!("{first} and {last}"), log)
-        .not_so_when(
-            "the drive was not new or trimmed, or was hot: then it is garbage collection or heat",
-        )
+        .not_so_when("the drive was not new or trimmed, or was hot: then it is garbage collection or heat")
         .advise("quote the rate of the last part for writes that last");
     Some(found.with_confidence(Confidence::Medium))
 }

@@ -59,7 +59,8 @@ fn over_too_soon(case: &result::Case<'_>) -> Option<Finding> {
     let summary = format!("The {what} lasted {elapsed}{why}: too short for what lasts{more}");
     let advice =
         "measure for a minute at least, writes until the rate holds: `narrows measure TARGET --as full`";
-    let found = case.finding(Code::TooShort, severity, summary)
+    let found = case
+        .finding(Code::TooShort, severity, summary)
         .with_evidence(evidence(case, shortest))
         .not_so_when("a run of a minute and more has the same rate");
     Some(found.advise(advice))
@@ -201,7 +202,8 @@ fn over_a_network(case: &result::Case<'_>) -> Option<Finding> {
         return None;
     }
     let summary = format!("The run over the network lasted {elapsed}: too short for what lasts");
-    let found = case.finding(Code::TooShort, Severity::Limit, summary)
+    let found = case
+        .finding(Code::TooShort, Severity::Limit, summary)
         .seen("measured time", elapsed, case.source(measured))
         .not_so_when("a run of ten seconds and more has the same rate");
     Some(found.advise("measure for ten seconds at least: `iperf3 -t 30 -O 2`"))
@@ -240,7 +242,8 @@ pub(super) fn stuck(case: &result::Case<'_>) -> Option<Finding> {
     let (measured, waiting) = case.first_with(|one| one.stuck)?;
     let (name, count) = (&measured.work.label, human::count(waiting));
     let summary = format!("{count} I/Os waited at {name}, and none ended in an interval of iostat");
-    let found = case.finding(Code::NoReadEnded, Severity::Info, summary)
+    let found = case
+        .finding(Code::NoReadEnded, Severity::Info, summary)
         .seen("I/Os in flight, and ended", format!("{count} and 0"), case.source(measured))
         .not_so_when("the interval is shorter than one I/O of this device");
     Some(found.advise("look for errors and resets of the device at that time: `dmesg`"))
@@ -251,7 +254,8 @@ pub(super) fn above_ceiling(case: &Case<'_>, measurement: &Measurement, audit: &
     let (index, ceiling) = audit.above?;
     let hop = case.path().hops.get(index)?;
     let measured = measurement.bytes_per_second;
-    let (target, name, part) = (&case.path().target, &hop.name, human::percent(measured.fraction_of(ceiling)));
+    let (target, name, part) =
+        (&case.path().target, &hop.name, human::percent(measured.fraction_of(ceiling)));
     let summary = format!(
         "{measured} were measured on {target}, which is {part} of what {name} can carry: a cache, or a wrong fact."
     );

@@ -196,7 +196,8 @@ fn candidates<'v>(
     losers: &BTreeSet<usize>,
 ) -> impl Iterator<Item = &'v SharedHop> {
     let has_room = |hop: &SharedHop| hop.is_known() && hop.fraction().is_some_and(|part| part < REACHED);
-    let crossed = verdict.hops.iter().filter(move |hop| losers.iter().all(|loser| hop.members.contains(loser)));
+    let crossed =
+        verdict.hops.iter().filter(move |hop| losers.iter().all(|loser| hop.members.contains(loser)));
     crossed.filter(move |hop| !has_room(hop))
 }
 

@@ -234,7 +234,8 @@ impl Made<'_> {
             let names = host.target.iter().flat_map(|target| &target.drives);
             let activity = activities.get(place).and_then(Option::as_ref);
             let disks = names.filter_map(|name| Some((name, activity?.disks.get(name)?)));
-            let rates: Vec<_> = disks.map(|(name, disk)| (name, self.case.through(disk), disk.busy)).collect();
+            let rates: Vec<_> =
+                disks.map(|(name, disk)| (name, self.case.through(disk), disk.busy)).collect();
             let most = rates.iter().map(|(_, rate, _)| rate.get()).fold(0.0, f64::max);
             let is_used = |rate: f64| rate > 0.0 && rate >= most * DRIVE_CARRIES;
             let used = || rates.iter().filter(|(_, rate, _)| is_used(rate.get()));
@@ -397,7 +398,9 @@ impl AlikeHosts {
                 hop.formula = cards.first().map(|first| match cards.len() {
                     1 => first.1.clone(),
                     // `58 × 1.18 GB/s: why`.
-                    count if cards.iter().all(|card| card == first) => format!("{count} × {}: {}", first.0, first.1),
+                    count if cards.iter().all(|card| card == first) => {
+                        format!("{count} × {}: {}", first.0, first.1)
+                    }
                     count => format!("the network cards of {count} hosts together"),
                 });
             }
@@ -458,7 +461,9 @@ impl HostCards {
 
 /// What these interfaces can carry together; not known where it is not of one of them.
 fn cards_together(host: &Host, names: &[&str]) -> Result<(BytesPerSec, String), String> {
-    let limits = names.iter().map(|name| card(host, name).ok_or_else(|| format!("{name} does not tell its line rate")));
+    let limits = names
+        .iter()
+        .map(|name| card(host, name).ok_or_else(|| format!("{name} does not tell its line rate")));
     let limits: Vec<ceiling::Limit> = limits.collect::<Result<_, String>>()?;
     let sum = limits.iter().map(|limit| limit.rate).sum();
     let formulas = distinct(limits.into_iter().map(|limit| limit.formula)).join("; ");
@@ -472,7 +477,8 @@ fn card(host: &Host, name: &str) -> Option<ceiling::Limit> {
         let text = host.facts.get(&format!("{fact} of {name}"))?;
         text.trim().parse::<f64>().ok().filter(|value| *value > 0.0 && value.is_finite())
     };
-    let (speed, mtu) = (BitsPerSec::new(number("speed")? * 1e6), number("MTU").map(|mtu| Bytes::new(mtu as u64)));
+    let (speed, mtu) =
+        (BitsPerSec::new(number("speed")? * 1e6), number("MTU").map(|mtu| Bytes::new(mtu as u64)));
     let hop = NetworkHop {
         interface: name.to_owned(),
         speed: Fact::known(speed, format!("/sys/class/net/{name}/speed")),
