@@ -238,8 +238,7 @@ pub(super) fn find(case: &Case<'_>, all: &[Against]) -> Option<Finding> {
         "the tool measured another path than this one, or a fact behind the ceiling is wrong (`--why`)";
     let advice =
         "do not use this result: measure again past the caches, or name the right target with --target";
-    let found = case
-        .finding(Code::AboveCeiling, Severity::Fault, summary)
+    let found = Finding::of(case, Code::AboveCeiling, Severity::Fault, summary)
         .seen("rate of the tool", worst.rate, format!("{}:{line}", case.result.file))
         .seen(format!("ceiling of {name}"), worst.ceiling, &worst.formula)
         .not_so_when(not_so);

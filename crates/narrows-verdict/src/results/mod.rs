@@ -261,8 +261,7 @@ fn own_doubts(case: &Case<'_>, found: &[Finding]) -> Vec<Finding> {
             label => label,
         };
         let summary = format!("narrows itself did not trust {label}: {}", doubt.summary);
-        let found = case
-            .finding(code, Severity::Limit, summary)
+        let found = Finding::of(case, code, Severity::Limit, summary)
             .seen(format!("narrows said of {label}"), &doubt.summary, case.source(measured))
             .not_so_when("a run without this finding has the same rate");
         all.push(found.advise("remove the cause that is named, and measure again"));

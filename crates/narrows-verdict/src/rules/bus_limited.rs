@@ -35,11 +35,9 @@ pub(super) fn usb_limited(judged: &Judged<'_>, index: usize, hop: &Hop) -> Optio
     }
     let port = usb.root_hub_speed.value().map_or(0.0, |port| port.get());
     if most.min(port) > speed.get() {
-        let both = BitsPerSec::new(most.min(port));
-        let summary = format!(
-            "USB device {} runs at {speed}, although device and port can both do {both}.",
-            usb.device
-        );
+        let (device, both) = (&usb.device, BitsPerSec::new(most.min(port)));
+        let summary =
+            format!("USB device {device} runs at {speed}, although device and port can both do {both}.");
         // Whose fault that is cannot be seen from here, but it is no property of the device.
         let cable = format!("Use a cable that is made for {both}, short and directly in the port.");
         let found = usb_finding(Severity::Fault, hop, usb, summary)

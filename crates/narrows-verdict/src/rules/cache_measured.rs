@@ -92,7 +92,7 @@ pub(super) fn of_result(case: &result::Case<'_>) -> Option<Finding> {
     }
     evidence.dedup();
     let summary = format!("The bytes came from or went to a cache, not the storage: {}", names.join(", "));
-    let found = case.finding(Code::CacheMeasured, Severity::Limit, summary)
+    let found = Finding::of(case, Code::CacheMeasured, Severity::Limit, summary)
         .with_evidence(evidence)
         .not_so_when("the storage's own counters moved as many bytes as the tool (iostat, zpool iostat)")
         .advise(

@@ -78,11 +78,8 @@ fn described(crypt: &CryptHop) -> String {
 fn with_rates(found: Finding, rate: &Fact<CipherRate>) -> Finding {
     let Some(known) = rate.value() else { return found };
     let source = rate.source().as_str();
-    found.seen("decryption on one core", known.decrypt, source).seen(
-        "encryption on one core",
-        known.encrypt,
-        source,
-    )
+    let found = found.seen("decryption on one core", known.decrypt, source);
+    found.seen("encryption on one core", known.encrypt, source)
 }
 
 fn advised(found: Finding, machine: &Machine, crypt: &CryptHop, gain: Option<BytesPerSec>) -> Finding {
@@ -128,8 +125,7 @@ fn slower_than_below(case: &result::Case<'_>) -> Option<Finding> {
         return None;
     }
     let summary = format!("{target} reads {rate}, {name} below it {most}: encryption takes the rest");
-    let found = case
-        .finding(Code::CryptoCpu, Severity::Limit, summary)
+    let found = Finding::of(case, Code::CryptoCpu, Severity::Limit, summary)
         .seen(format!("rate of {target}"), rate, case.result.place())
         .seen(format!("rate of {name}"), most, case.result.place())
         .seen("in the path", "encryption", source)
@@ -166,7 +162,7 @@ fn at_the_cipher(case: &result::Case<'_>) -> Option<Finding> {
         run.rate(),
         cipher.work.label
     );
-    let found = case.finding(Code::CryptoCpu, Severity::Limit, summary)
+    let found = Finding::of(case, Code::CryptoCpu, Severity::Limit, summary)
         .seen("rate", run.rate(), run.source())
         .seen(format!("{} in memory", cipher.work.label), rate, case.result.place())
         .seen("in the path", "encryption", source)

@@ -65,9 +65,7 @@ fn waits_for_each(run: &Run<'_>) -> Option<Finding> {
     };
     let summary =
         format!("A depth of {depth} was asked for, but `{engine}` {why}: one was in flight for each job");
-    let found = run
-        .case
-        .finding(Code::DepthTooLow, Severity::Info, summary)
+    let found = Finding::of(run.case, Code::DepthTooLow, Severity::Info, summary)
         .seen("ioengine", engine, run.source())
         .seen("iodepth", depth, run.source())
         .not_so_when("`IO depths` in the output shows more than 1");
@@ -84,7 +82,7 @@ pub(super) fn of_result(case: &result::Case<'_>) -> Option<Finding> {
 
 fn queue_not_filled(run: &Run<'_>) -> Option<Finding> {
     let asked = run.measured.asked_in_flight()?;
-    let finding = |summary: String| run.case.finding(Code::DepthTooLow, Severity::Info, summary);
+    let finding = |summary: String| Finding::of(run.case, Code::DepthTooLow, Severity::Info, summary);
     let asked_for = format!("{} I/Os were asked to be in flight", human::count(asked));
     if let Some(real) = by_little(run, asked) {
         let real = human::count(real);

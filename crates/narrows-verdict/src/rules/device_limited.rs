@@ -141,10 +141,8 @@ fn is_hot(hop: &Hop, device: &DeviceHop, health: &DriveHealth, in_a_run: bool) -
     let is_counted = in_a_run && health.smart.value().is_some();
     let rate = if is_counted { "; it did not throttle in the run" } else { "" };
     let summary = format!("{} is {now}{of}{rate}.", device.block);
-    of_heat(
-        Finding::about(Code::Thermal, Severity::Info, hop, summary).with_confidence(Confidence::Medium),
-        health,
-    )
+    let found = Finding::about(Code::Thermal, Severity::Info, hop, summary);
+    of_heat(found.with_confidence(Confidence::Medium), health)
 }
 
 fn of_heat(found: Finding, health: &DriveHealth) -> Finding {

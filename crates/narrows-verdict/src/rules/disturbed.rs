@@ -23,7 +23,7 @@ pub(super) fn concurrent_load(case: &Case<'_>) -> Option<Finding> {
 }
 
 fn concurrent_finding(case: &Case<'_>, summary: impl Into<String>, evidence: Vec<Evidence>) -> Finding {
-    case.finding(Code::ConcurrentLoad, Severity::Limit, summary)
+    Finding::of(case, Code::ConcurrentLoad, Severity::Limit, summary)
         .with_evidence(evidence)
         .not_so_when("a run on the idle storage has the same rate")
         .advise("measure again while nothing else uses the storage (`iostat -x 1` shows it)")
@@ -90,8 +90,7 @@ fn uneven_shares(case: &Case<'_>, sum: &Measured, each: &[Measured], op: Op) -> 
     let summary = format!(
         "The {op}s of {count} machines vary by {variation} of their mean: their sum hides the slow ones"
     );
-    let found = case
-        .finding(Code::UnevenNodes, Severity::Limit, summary)
+    let found = Finding::of(case, Code::UnevenNodes, Severity::Limit, summary)
         .seen("coefficient of variation", variation, case.source(sum))
         .seen("slowest machine", shown(slowest), case.result.place())
         .seen("fastest machine", shown(fastest), case.result.place())

@@ -41,7 +41,7 @@ fn contradiction(case: &Case<'_>, run: &Run<'_>) -> Option<Finding> {
 }
 
 fn inconsistent(case: &Case<'_>, severity: Severity, summary: String, evidence: Vec<Evidence>) -> Finding {
-    case.finding(Code::InconsistentNumbers, severity, summary)
+    Finding::of(case, Code::InconsistentNumbers, severity, summary)
         .with_evidence(evidence)
         .advise("take the tool's own output, whole and as it was printed")
 }
@@ -151,8 +151,7 @@ fn zeros(case: &Case<'_>) -> Option<Finding> {
     let severity = if compresses.is_some() { Severity::Limit } else { Severity::Info };
     let compresses = compresses.map(|source| Evidence::new("file system", "one that compresses", source));
     let summary = "Only zeros were written, which some storage does not store";
-    let found = case
-        .finding(Code::ZeroOrSparseData, severity, summary)
+    let found = Finding::of(case, Code::ZeroOrSparseData, severity, summary)
         .with_evidence([run.evidence("data", "zeros")].into_iter().chain(compresses))
         .not_so_when("neither file system nor drive compresses or recognises zeros")
         .advise("write data that does not compress (/dev/urandom into a file first, fio's default)");
@@ -173,8 +172,7 @@ fn holes(case: &Case<'_>) -> Option<Finding> {
         "Reads of {} came from addresses that may hold nothing: the text speaks of sparse or thin storage",
         run.rate()
     );
-    let found = case
-        .finding(Code::ZeroOrSparseData, Severity::Limit, summary)
+    let found = Finding::of(case, Code::ZeroOrSparseData, Severity::Limit, summary)
         .seen("rate", run.rate(), run.source())
         .seen("the storage", "sparse, thin, or never written", source)
         .not_so_when("`du` shows as much as `ls -l`: every block was written")
@@ -196,8 +194,7 @@ fn zeros_by_name(case: &Case<'_>) -> Option<Finding> {
     let (run, name) = reads.find_map(|run| Some((run, name(run.measured)?)))?;
     let summary =
         format!("The file that was read is called `{name}`: zeros may be stored in less than their size");
-    let found = case
-        .finding(Code::ZeroOrSparseData, Severity::Info, summary)
+    let found = Finding::of(case, Code::ZeroOrSparseData, Severity::Info, summary)
         .seen("file", name, run.source())
         .not_so_when("the file holds other data, or neither file system nor drive recognises zeros")
         .advise("read a file of data that does not compress");
@@ -214,8 +211,7 @@ fn sparse(case: &Case<'_>) -> Option<Finding> {
     let summary = format!(
         "Half of the reads took {fast}, less than NAND needs, others {slow}: most addresses were never written or trimmed"
     );
-    let found = case
-        .finding(Code::ZeroOrSparseData, Severity::Limit, summary)
+    let found = Finding::of(case, Code::ZeroOrSparseData, Severity::Limit, summary)
         .seen("median", fast, run.source())
         .seen("95th percentile", slow, run.source())
         .not_so_when("the medium is not NAND, or a cache in front of it answered half of the reads")
@@ -260,8 +256,7 @@ fn called_synchronous(case: &Case<'_>) -> Option<Finding> {
     );
     let engine = work.engine.as_deref().unwrap_or_default();
     let engine = format!("{engine} (`sync` only means that write(2) is called)");
-    let found = case
-        .finding(Code::NotSynchronous, Severity::Limit, summary)
+    let found = Finding::of(case, Code::NotSynchronous, Severity::Limit, summary)
         .seen("sync, fsync, fdatasync", "not asked for within the run", run.source())
         .seen("ioengine", engine, run.source())
         .not_so_when("the file system or data set forces every write to be synchronous");
@@ -274,8 +269,7 @@ fn without_barrier(case: &Case<'_>) -> Option<Finding> {
     let counts = matches!(case.result.tool, Tool::Pveperf | Tool::Pgtestfsync);
     let (measured, rate) = case.first_with(|one| one.syncs.filter(|_| counts))?;
     let summary = "The text speaks of a mount without barriers: fsync does not wait for the drive there";
-    let found = case
-        .finding(Code::NotSynchronous, Severity::Limit, summary)
+    let found = Finding::of(case, Code::NotSynchronous, Severity::Limit, summary)
         .seen("fsyncs each second", human::count(rate.get()), case.source(measured))
         .seen("mount option", "barrier=0", source)
         .not_so_when("this run was made with barriers, or the drive's cache keeps its data without power")
@@ -286,8 +280,7 @@ fn without_barrier(case: &Case<'_>) -> Option<Finding> {
 /// A unit that the tool prints is wrong; the number was corrected on reading.
 pub(super) fn units_suspect(case: &Case<'_>) -> Option<Finding> {
     let correction = case.result.corrections.first()?;
-    let found = case
-        .finding(Code::UnitsSuspect, Severity::Info, correction.clone())
+    let found = Finding::of(case, Code::UnitsSuspect, Severity::Info, correction.clone())
         .seen("corrected", correction, case.result.place())
         .not_so_when("I/Os per second × block size is the printed rate");
     Some(found.advise("compare the corrected rate with other tools, not the printed one"))
@@ -312,8 +305,7 @@ pub(super) fn run_failed(case: &Case<'_>) -> Option<Finding> {
     };
     let evidence =
         errors.iter().take(3).map(|error| Evidence::new("the tool says", *error, case.result.place()));
-    let found = case
-        .finding(Code::RunFailed, Severity::Fault, summary)
+    let found = Finding::of(case, Code::RunFailed, Severity::Fault, summary)
         .with_evidence(evidence)
         .not_so_when("the message is of another run");
     Some(found.advise("mend what the message names, and measure again"))

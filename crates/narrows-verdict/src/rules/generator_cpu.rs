@@ -73,7 +73,7 @@ fn random_source(case: &result::Case<'_>) -> Option<Finding> {
         word.trim_start_matches("if="),
         run.rate()
     );
-    let found = case.finding(Code::GeneratorCpu, Severity::Info, summary)
+    let found = Finding::of(case, Code::GeneratorCpu, Severity::Info, summary)
         .seen("source of the data", word, run.source())
         .not_so_when("`dd if=/dev/urandom of=/dev/null bs=1M count=1000` is much faster there")
         .advise("measure with data that is there already, or that a tool makes in memory: `narrows measure TARGET`");
@@ -93,8 +93,7 @@ fn full_threads(case: &result::Case<'_>) -> Option<Finding> {
         "The tool's own threads used {} of a processor core each: the rate is a floor of what the storage can do",
         human::percent(cpu.total())
     );
-    let found = case
-        .finding(Code::GeneratorCpu, Severity::Limit, summary)
+    let found = Finding::of(case, Code::GeneratorCpu, Severity::Limit, summary)
         .seen("user time", human::percent(cpu.user), case.source(measured))
         .seen("kernel time", human::percent(cpu.system), case.source(measured))
         .not_so_when("more jobs do not raise the rate");
@@ -108,8 +107,7 @@ fn one_thread_each(case: &result::Case<'_>) -> Option<Finding> {
         measured.work.jobs.map_or_else(|| "its threads".to_owned(), |jobs| format!("{jobs} threads"));
     let summary =
         format!("The rate is what {threads} of the tool submit and reap: a floor of what the drives can do");
-    let found = case
-        .finding(Code::GeneratorCpu, Severity::Info, summary)
+    let found = Finding::of(case, Code::GeneratorCpu, Severity::Info, summary)
         .seen("threads", &threads, case.source(measured))
         .not_so_when("more threads on more cores do not raise the rate");
     Some(found.advise("add threads (-n) until the rate stops rising: `narrows measure TARGET --as sweep`"))
@@ -128,8 +126,7 @@ fn before_memory(case: &result::Case<'_>) -> Option<Finding> {
     let summary = format!(
         "The storage is memory, and a random I/O takes {shown}: the time goes to the processors on the way there"
     );
-    let found = case
-        .finding(Code::GeneratorCpu, Severity::Limit, summary)
+    let found = Finding::of(case, Code::GeneratorCpu, Severity::Limit, summary)
         .seen("latency of a single random I/O", shown, run.source())
         .seen("the storage", "is in memory", source)
         .not_so_when("a limiter or a network lies between")

@@ -182,7 +182,7 @@ fn fewer_lanes(context: &Context<'_>, judged: &Judged<'_>, link: &Link<'_>) -> O
     if !link.moves_data() || link.is_chipset_uplink(judged) {
         return None;
     }
-    let finding = lost_lanes(judged, link, degraded(link)?);
+    let finding = lost_lanes(judged, link)?;
     Some(if is_enough(context, judged, link) { harmless(finding) } else { finding })
 }
 
@@ -221,11 +221,8 @@ fn degraded<'a>(link: &Link<'a>) -> Option<(Lanes, Lanes, Holds<'a>)> {
     slot.shares.is_some().then(|| (width, slot.width().min(device), Holds::Shared(slot)))
 }
 
-fn lost_lanes(
-    judged: &Judged<'_>,
-    link: &Link<'_>,
-    (width, possible, cause): (Lanes, Lanes, Holds<'_>),
-) -> Finding {
+fn lost_lanes(judged: &Judged<'_>, link: &Link<'_>) -> Option<Finding> {
+    let (width, possible, cause) = degraded(link)?;
     let better = counterfactual::link_at_width(link.link, possible);
     let gain = better.and_then(|better| counterfactual::gain_of_better(judged, link.index, better));
     let rates = carries(judged, link).zip(better);
@@ -240,7 +237,7 @@ fn lost_lanes(
             .with_evidence(link.width_evidence().into_iter().chain(board))
     };
     let place = link.place();
-    match cause {
+    Some(match cause {
         Holds::Negotiated => {
             let confidence = if link.is_storage() { Confidence::High } else { Confidence::Medium };
             let summary = format!("{place} runs {width}, although both its ends can do {possible}{rates}.");
@@ -267,7 +264,7 @@ fn lost_lanes(
             let free = format!("Free what takes this slot's lanes: {shares}.");
             found(Confidence::Medium, summary).advise_gain(free, gain)
         }
-    }
+    })
 }
 
 /// `link_speed_degraded`: a link is slower than both its ends can do.

@@ -56,12 +56,10 @@ fn mismatch(link: &Link<'_>) -> Option<Finding> {
     if port.max_payload <= device.max_payload {
         return None;
     }
-    let end = &link.link.device;
+    let (end, address) = (&link.link.device, link.link.device.address);
     let (sent, accepted) = (human::block_size(port.max_payload), human::block_size(device.max_payload));
-    let summary = format!(
-        "The port above {} may send payloads of {sent}, and the device accepts {accepted}.",
-        end.address
-    );
+    let summary =
+        format!("The port above {address} may send payloads of {sent}, and the device accepts {accepted}.");
     // A root port answers reads in pieces of 64 or 128 bytes (PCIe Base Specification, Read Completion Boundary), and a
     // processor writes no more at once; a switch passes on what its other side sends.
     let is_root = port.port == PortType::RootPort;

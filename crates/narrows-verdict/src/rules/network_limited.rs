@@ -114,7 +114,7 @@ fn wire_of(rates: impl Iterator<Item = BytesPerSec>) -> Option<BytesPerSec> {
 }
 
 fn network_finding(case: &result::Case<'_>, summary: String, evidence: Vec<Evidence>) -> Finding {
-    case.finding(Code::NetworkLimited, Severity::Limit, summary)
+    Finding::of(case, Code::NetworkLimited, Severity::Limit, summary)
         .with_evidence(evidence)
         .not_so_when("the interfaces' counters stay below their rate during the run")
         .advise("more or faster links between client and server; or measure on the server itself")
@@ -140,7 +140,7 @@ fn wire_alone(case: &result::Case<'_>) -> Option<Finding> {
     let bits = BitsPerSec::new(wire.get() * 8.0);
     let share = human::percent(rate.get() / wire.get());
     let summary = format!("The network carried {share} of {bits}: as much as a wire of that rate does");
-    let found = case.finding(Code::NetworkLimited, Severity::Info, summary)
+    let found = Finding::of(case, Code::NetworkLimited, Severity::Info, summary)
         .with_evidence([case.evidence(measured, "rate", rate)])
         .not_so_when("the wire is faster, which `ethtool INTERFACE` of both ends shows")
         .advise("compare it with the rate of both interfaces (`ethtool INTERFACE`) and of the switch between them");
@@ -256,7 +256,7 @@ fn of_interface(context: &Context<'_>, judged: &Judged<'_>, link: &Link<'_>) -> 
         _ => None,
     })?;
     let carries = case.ceiling(link.index)?.rate()?;
-    let (ports, wire) = wires_of(context, network, card, case.ceiling(index)?.rate()?);
+    let (ports, wire) = wires_of(context, network, case.ceiling(index)?.rate()?);
     if carries.get() >= wire.get() || link.link.part.why_fixed().is_some() {
         return None;
     }
@@ -272,15 +272,11 @@ fn of_interface(context: &Context<'_>, judged: &Judged<'_>, link: &Link<'_>) -> 
 
 /// The number of ports of a card that have a line rate, and what they carry together; `one` is the goodput of the
 /// port of this path, which the others are taken to share in proportion to their line rates.
-fn wires_of(
-    context: &Context<'_>,
-    network: &NetworkHop,
-    card: PciAddress,
-    one: BytesPerSec,
-) -> (usize, BytesPerSec) {
+fn wires_of(context: &Context<'_>, network: &NetworkHop, one: BytesPerSec) -> (usize, BytesPerSec) {
+    let card = network.address.map(PciAddress::card);
     let own = network.speed.value().map(|speed| speed.get()).filter(|speed| *speed > 0.0);
     let Some(own) = own else { return (1, one) };
-    let ports = context.machine.nics.values().filter(|nic| nic.pci.map(PciAddress::card) == Some(card));
+    let ports = context.machine.nics.values().filter(|nic| nic.pci.map(PciAddress::card) == card);
     let speeds: Vec<f64> = ports.filter_map(|nic| nic.speed.value().map(|speed| speed.get())).collect();
     let all: f64 = speeds.iter().sum();
     (speeds.len().max(1), if all > own { one * (all / own) } else { one })

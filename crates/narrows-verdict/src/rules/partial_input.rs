@@ -167,8 +167,7 @@ pub(super) fn of_result(case: &result::Case<'_>) -> Option<Finding> {
     };
     let summary =
         format!("The output of {} is cut off{behind}; what was whole is shown", case.result.tool.name());
-    let found = case
-        .finding(Code::PartialInput, Severity::Info, summary)
+    let found = Finding::of(case, Code::PartialInput, Severity::Info, summary)
         .seen("the text", "ends before the result does", case.result.place())
         .not_so_when("the missing part holds no measurement");
     Some(found.advise("give the whole file"))

@@ -159,7 +159,7 @@ pub(super) fn resync_of_result(case: &result::Case<'_>) -> Option<Finding> {
 }
 
 fn resync_finding(case: &result::Case<'_>, summary: String, evidence: Vec<Evidence>) -> Finding {
-    case.finding(Code::RaidResync, Severity::Limit, summary)
+    Finding::of(case, Code::RaidResync, Severity::Limit, summary)
         .with_evidence(evidence)
         .not_so_when("the array was idle during the run: `sync_action` or `zpool status` of that time")
         .advise("wait until it is done (/proc/mdstat, `zpool status`), and measure again")
@@ -263,11 +263,8 @@ pub(super) fn slow_by_arithmetic(judged: &Judged<'_>, _: usize, array: &Hop) -> 
          all wait for the slowest.",
         hop.name, array.name
     );
-    let found = finding(hop, summary, gain).with_confidence(Confidence::Medium).seen(
-        format!("ceiling of {}", hop.name),
-        slow,
-        "its ceiling",
-    );
+    let found = finding(hop, summary, gain).with_confidence(Confidence::Medium);
+    let found = found.seen(format!("ceiling of {}", hop.name), slow, "its ceiling");
     Some(found.seen("ceiling of the next slowest member", next, "its ceiling"))
 }
 

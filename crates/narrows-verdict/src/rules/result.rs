@@ -63,11 +63,6 @@ impl<'a> Case<'a> {
         bytes < self.memory().map_or(USUAL, |(memory, _)| memory)
     }
 
-    /// A finding on a measurement of this result.
-    pub(crate) fn finding(&self, code: Code, severity: Severity, summary: impl Into<String>) -> Finding {
-        Finding::on(code, severity, self.result.place(), summary)
-    }
-
     /// Where a measurement stands.
     pub(crate) fn source(&self, measured: &Measured) -> String {
         format!("{}:{}", self.result.file, measured.line)
@@ -76,6 +71,13 @@ impl<'a> Case<'a> {
     /// An observation in this result.
     pub(crate) fn evidence(&self, of: &Measured, fact: impl Into<String>, value: impl ToString) -> Evidence {
         Evidence::new(fact, value, self.source(of))
+    }
+}
+
+impl Finding {
+    /// A finding on a result of another tool.
+    pub(crate) fn of(case: &Case<'_>, code: Code, severity: Severity, summary: impl Into<String>) -> Self {
+        Self::on(code, severity, case.result.place(), summary)
     }
 }
 

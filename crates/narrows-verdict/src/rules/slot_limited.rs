@@ -70,7 +70,7 @@ pub(super) fn of_result(case: &Case<'_>) -> Option<Finding> {
         drive.generation,
         drive.lanes
     );
-    let found = case.finding(Code::SlotLimited, Severity::Info, summary)
+    let found = Finding::of(case, Code::SlotLimited, Severity::Info, summary)
         .seen("drive that the text names", name, source)
         .seen("fastest sequential read", rate, place)
         .not_so_when("the link runs as the drive can (LnkSta of `sudo lspci -vv`; Transfer Mode of CrystalDiskInfo)")

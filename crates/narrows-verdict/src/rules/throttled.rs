@@ -43,9 +43,7 @@ fn held(run: &Run<'_>) -> Option<Finding> {
     let rate = run.side.iops.map_or_else(|| run.rate().to_string(), |iops| iops.to_string());
     let name = run.name();
     let summary = format!("A rate limiter held the {name} at {rate}: the storage behind it can do more");
-    let found = run
-        .case
-        .finding(Code::Throttled, Severity::Limit, summary)
+    let found = Finding::of(run.case, Code::Throttled, Severity::Limit, summary)
         .with_evidence(signs.evidence)
         .not_so_when("the volume, host and group have no limit of I/Os or bytes")
         .advise(
@@ -59,8 +57,7 @@ fn held(run: &Run<'_>) -> Option<Finding> {
 fn as_told(case: &Case<'_>) -> Option<Finding> {
     let (run, told) = case.runs().find_map(|run| Some((run, run.measured.work.held_to.as_deref()?)))?;
     let summary = format!("The {} were held to `{told}` by the job itself", run.name());
-    let found = case
-        .finding(Code::Throttled, Severity::Limit, summary)
+    let found = Finding::of(case, Code::Throttled, Severity::Limit, summary)
         .seen("asked for", told, run.source())
         .not_so_when("the storage is slower than that, which the same job without the option shows");
     Some(found.advise("for capacity, leave the option out; for latency at a rate, compare at this rate"))
@@ -80,8 +77,7 @@ fn at_a_cap(case: &Case<'_>) -> Option<Finding> {
         false => human::rate(BytesPerSec::new(cap.limit)),
     };
     let summary = format!("The {} were held to {limit} by `{}`", run.name(), cap.text);
-    let found = case
-        .finding(Code::Throttled, Severity::Limit, summary)
+    let found = Finding::of(case, Code::Throttled, Severity::Limit, summary)
         .seen("limit", &cap.text, &cap.source)
         .seen("rate", run.rate(), run.source())
         .not_so_when("the rate stays when the limit is lifted")

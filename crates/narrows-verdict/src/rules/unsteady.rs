@@ -48,8 +48,7 @@ fn within_a_run(case: &result::Case<'_>) -> Option<Finding> {
     let (run, signs) = runs.find_map(|run| Some((run, RUN_CHECKS.iter().find_map(|check| check(&run))?)))?;
     let summary = format!("The rate of the {} did not hold: its mean describes no time of it", run.name());
     let advice = "run until the rate holds, and look at it over time: `narrows measure TARGET --as steady`";
-    let found = case
-        .finding(Code::Unsteady, Severity::Limit, summary)
+    let found = Finding::of(case, Code::Unsteady, Severity::Limit, summary)
         .with_evidence(signs.evidence)
         .not_so_when("the run goes on and the rate of its later part holds");
     Some(found.advise(advice))
@@ -122,8 +121,7 @@ fn network(case: &result::Case<'_>) -> Option<Finding> {
         let lost = human::percent(lost);
         let summary = format!("{lost} of the datagrams were lost: the rate is none that the network holds");
         let advice = "send less (`-b`) until nothing is lost, or measure with TCP, which sends as fast as all of it arrives";
-        let found = case
-            .finding(Code::Unsteady, Severity::Limit, summary)
+        let found = Finding::of(case, Code::Unsteady, Severity::Limit, summary)
             .seen("datagrams that did not arrive", lost, case.source(measured))
             .not_so_when("no datagram is lost at this rate in repetitions");
         return Some(found.advise(advice));
@@ -159,7 +157,7 @@ fn reports(case: &result::Case<'_>) -> Option<Finding> {
 }
 
 fn finding(case: &result::Case<'_>, summary: impl Into<String>, evidence: Vec<Evidence>) -> Finding {
-    case.finding(Code::Unsteady, Severity::Limit, summary)
+    Finding::of(case, Code::Unsteady, Severity::Limit, summary)
         .with_evidence(evidence)
         .not_so_when("repetitions have the same rate")
         .advise("repeat it until the rate holds, and look at what else runs")
@@ -310,8 +308,7 @@ pub(super) fn slc_exhausted(case: &result::Case<'_>) -> Option<Finding> {
         (last <= SLC_STEP * first).then(|| (BytesPerSec::new(first), BytesPerSec::new(last), log))
     })?;
     let summary = format!("Writes began with {first} and ended with {last}: a fast cache ran out");
-    let found = case
-        .finding(Code::SlcExhausted, Severity::Limit, summary)
+    let found = Finding::of(case, Code::SlcExhausted, Severity::Limit, summary)
         .seen("first and last fifth of the run", format!("{first} and {last}"), log)
         .not_so_when("the drive was not new or trimmed, or was hot: then it is garbage collection or heat")
         .advise("quote the rate of the last part for writes that last");

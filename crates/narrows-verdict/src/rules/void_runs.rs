@@ -59,8 +59,7 @@ fn over_too_soon(case: &result::Case<'_>) -> Option<Finding> {
     let summary = format!("The {what} lasted {elapsed}{why}: too short for what lasts{more}");
     let advice =
         "measure for a minute at least, writes until the rate holds: `narrows measure TARGET --as full`";
-    let found = case
-        .finding(Code::TooShort, severity, summary)
+    let found = Finding::of(case, Code::TooShort, severity, summary)
         .with_evidence(evidence(case, shortest))
         .not_so_when("a run of a minute and more has the same rate");
     Some(found.advise(advice))
@@ -175,8 +174,7 @@ fn unseen(measured: &Measured, op: Op, side: &Side) -> Option<String> {
 fn in_memory(case: &result::Case<'_>) -> Option<Finding> {
     let first = case.result.measurements.first().filter(|_| case.result.tool == Tool::Cryptsetup)?;
     let summary = "Each cipher was measured for about one second, in memory";
-    let found = case
-        .finding(Code::TooShort, Severity::Info, summary)
+    let found = Finding::of(case, Code::TooShort, Severity::Info, summary)
         .seen("measured time", "about 1 s each, by the tool's own protocol", case.source(first))
         .not_so_when("runs that are repeated have the same rates");
     Some(found.advise("repeat it some times: the processor's clock may not have been up"))
@@ -202,8 +200,7 @@ fn over_a_network(case: &result::Case<'_>) -> Option<Finding> {
         return None;
     }
     let summary = format!("The run over the network lasted {elapsed}: too short for what lasts");
-    let found = case
-        .finding(Code::TooShort, Severity::Limit, summary)
+    let found = Finding::of(case, Code::TooShort, Severity::Limit, summary)
         .seen("measured time", elapsed, case.source(measured))
         .not_so_when("a run of ten seconds and more has the same rate");
     Some(found.advise("measure for ten seconds at least: `iperf3 -t 30 -O 2`"))
@@ -242,8 +239,7 @@ pub(super) fn stuck(case: &result::Case<'_>) -> Option<Finding> {
     let (measured, waiting) = case.first_with(|one| one.stuck)?;
     let (name, count) = (&measured.work.label, human::count(waiting));
     let summary = format!("{count} I/Os waited at {name}, and none ended in an interval of iostat");
-    let found = case
-        .finding(Code::NoReadEnded, Severity::Info, summary)
+    let found = Finding::of(case, Code::NoReadEnded, Severity::Info, summary)
         .seen("I/Os in flight, and ended", format!("{count} and 0"), case.source(measured))
         .not_so_when("the interval is shorter than one I/O of this device");
     Some(found.advise("look for errors and resets of the device at that time: `dmesg`"))
