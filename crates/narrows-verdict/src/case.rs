@@ -183,11 +183,9 @@ impl<'a> Case<'a> {
 
     /// Cores that kernel threads with such a name used: all together, and the busiest one.
     pub(super) fn kernel_threads(&self, named: impl Fn(&str) -> bool) -> (f64, f64) {
-        let threads = self.run.map_or(&[][..], |run| &run.activity.threads);
-        threads
-            .iter()
-            .filter(|thread| thread.is_kernel && named(&thread.name))
-            .fold((0.0, 0.0_f64), |(sum, most), thread| (sum + thread.cores, most.max(thread.cores)))
+        let threads = self.run.map_or(&[][..], |run| &run.activity.threads).iter();
+        let named = threads.filter(|thread| thread.is_kernel && named(&thread.name));
+        named.fold((0.0, 0.0_f64), |(sum, most), thread| (sum + thread.cores, most.max(thread.cores)))
     }
 
     /// The rate of the cipher on one core in this direction, where the kernel itself was asked.

@@ -7,9 +7,10 @@
 use serde::{Deserialize, Serialize};
 
 use narrows_base::fact::Fact;
+use narrows_base::lists::distinct;
 use narrows_base::units::{BytesPerSec, GtPerSec, Lanes, human};
 use narrows_machine::Machine;
-use narrows_model::ceiling::{self, Direction, Limit, pcie};
+use narrows_model::ceiling::{self, Direction, pcie};
 use narrows_model::path::file::{System, Workload};
 use narrows_model::path::{Hop, HopId, HopKind, LinkHop};
 use narrows_model::predict::{BoundKind, Prediction, describe, predict, predict_widened};
@@ -77,24 +78,26 @@ pub fn of(
     let reads = verdict.limiting.get(&Direction::Read);
     let writes = verdict.limiting.get(&Direction::Write).filter(|hop| Some(*hop) != reads);
     let asked = [(Direction::Read, reads), (Direction::Write, writes)];
-    let advices: Vec<(Direction, &HopId, &Advice, BytesPerSec)> = asked
-        .into_iter()
-        .filter_map(|(direction, hop)| Some((direction, hop?)))
-        .flat_map(|(direction, hop)| {
-            let about = findings.iter().filter(move |finding| finding.hop.as_ref() == Some(hop));
-            let advices = about.flat_map(|finding| &finding.advice);
-            advices.filter_map(move |it| Some((direction, hop, it, it.gain_bytes_per_second?)))
-        })
-        .collect();
+    let asked = asked.into_iter().filter_map(|(direction, hop)| Some((direction, hop?)));
+    let advices = asked.flat_map(|(direction, hop)| {
+        let about = findings.iter().filter(move |finding| finding.hop.as_ref() == Some(hop));
+        let advices = about.flat_map(|finding| &finding.advice);
+        advices.filter_map(move |it| Some((direction, hop, it, it.gain_bytes_per_second?)))
+    });
+    let advices: Vec<(Direction, &HopId, &Advice, BytesPerSec)> = advices.collect();
     if advices.is_empty() {
         return Vec::new();
     }
-    let ground = described(machine, subject);
+    // The machine as far as the path goes, and what the description runs on it.
+    let (system, _) = describe(machine, std::slice::from_ref(&subject.path));
     let all = advices.into_iter().map(|(direction, hop, advice, gain)| {
-        let workload = ground.as_ref().map(|(_, workload)| in_direction(workload, direction));
-        let foreseen = match (&ground, &workload) {
-            (Some((system, _)), Some(workload)) => widened(system, workload, subject, (direction, hop), gain),
-            _ => refused("what is behind this path cannot be described"),
+        let workload = system.workloads.first().map(|workload| match direction {
+            Direction::Read => workload.clone(),
+            Direction::Write => workload.clone().writing(),
+        });
+        let foreseen = match &workload {
+            Some(workload) => widened(&system, workload, subject, (direction, hop), gain),
+            None => refused("what is behind this path cannot be described"),
         };
         Counterfactual {
             hop: hop.clone(),
@@ -107,28 +110,10 @@ pub fn of(
     all.collect()
 }
 
-/// The machine as far as the path goes, and what the description runs on it.
-fn described(machine: &Machine, subject: &Subject) -> Option<(System, Workload)> {
-    let (system, _) = describe(machine, std::slice::from_ref(&subject.path));
-    let workload = system.workloads.first()?.clone();
-    Some((system, workload))
-}
-
-fn in_direction(workload: &Workload, direction: Direction) -> Workload {
-    match direction {
-        Direction::Read => workload.clone(),
-        Direction::Write => workload.clone().writing(),
-    }
-}
-
 fn in_words(workload: &Workload) -> String {
     let what = if workload.read_share > 0.0 { "reads" } else { "writes" };
-    format!(
-        "{} {what} of {}, {} under way",
-        workload.pattern.word(),
-        human::block_size(workload.block_size),
-        human::count(workload.in_flight())
-    )
+    let (size, count) = (human::block_size(workload.block_size), human::count(workload.in_flight()));
+    format!("{} {what} of {size}, {count} under way", workload.pattern.word())
 }
 
 fn refused(because: &str) -> Foreseen {
@@ -174,16 +159,10 @@ fn widened(
 /// The hop of the description that is this one: the only one of its kind through which the application gets as much.
 fn same_hop(today: &Prediction, kind: HopKind, now: BytesPerSec) -> Result<HopId, &'static str> {
     let is_of_kind = |id: &HopId| today.path.hops.iter().any(|hop| hop.id == *id && hop.kind() == kind);
-    let mut alike: Vec<&HopId> = today
-        .bounds
-        .iter()
-        .filter(|bound| bound.kind == BoundKind::Bandwidth && is_of_kind(&bound.hop))
-        .filter(|bound| (bound.rate.fraction_of(now) - 1.0).abs() <= SAME)
-        .map(|bound| &bound.hop)
-        .collect();
-    alike.sort_unstable();
-    alike.dedup();
-    match alike.as_slice() {
+    let bounds =
+        today.bounds.iter().filter(|bound| bound.kind == BoundKind::Bandwidth && is_of_kind(&bound.hop));
+    let alike = bounds.filter(|bound| (bound.rate.fraction_of(now) - 1.0).abs() <= SAME);
+    match distinct(alike.map(|bound| &bound.hop)).as_slice() {
         [one] => Ok((*one).clone()),
         [] => Err("a description of this path has no such hop"),
         _ => Err("several hops of the path carry as much as this one, and only this one would change"),
@@ -231,8 +210,8 @@ fn both(a: Foreseen, b: Foreseen) -> Foreseen {
 ///
 /// `None` when it becomes no faster, when nothing is known of the hop, or when a run has shown that another hop is the
 /// narrows.
-pub(super) fn gain_of_better(judged: &Judged<'_>, index: usize, better: &Limit) -> Option<BytesPerSec> {
-    most_gain(judged, index, Some(better.rate))
+pub(super) fn gain_of_better(judged: &Judged<'_>, index: usize, better: BytesPerSec) -> Option<BytesPerSec> {
+    most_gain(judged, index, Some(better))
 }
 
 /// How much faster the path becomes without the hop at `index`; see [`gain_of_better`]. `None` too when a hop that is not
@@ -243,55 +222,38 @@ pub(super) fn gain_of_removing(judged: &Judged<'_>, index: usize) -> Option<Byte
 }
 
 fn most_gain(judged: &Judged<'_>, index: usize, better: Option<BytesPerSec>) -> Option<BytesPerSec> {
-    [Direction::Read, Direction::Write]
-        .into_iter()
-        .filter_map(|direction| gain_in_direction(judged, direction, index, better))
-        .filter(|gain| gain.get() > 0.0)
-        .max_by(|a, b| a.get().total_cmp(&b.get()))
-}
-
-fn gain_in_direction(
-    judged: &Judged<'_>,
-    direction: Direction,
-    index: usize,
-    better: Option<BytesPerSec>,
-) -> Option<BytesPerSec> {
-    let case = judged.case(direction);
-    let limit = judged.limit(direction)?;
-    if case.run.is_some() && limit.hop != index {
-        return None;
-    }
-    let here = case.path().hops.get(index)?;
-    let traffic = case.traffic(here);
-    if traffic <= 0.0 {
-        return None;
-    }
-    let before = limit.rate?;
-    // A switch or chipset and its own uplink are one wire: both become faster together.
-    let is_same_wire = |other: usize| case.path().hops.get(other).is_some_and(|hop| are_one_part(here, hop));
-    let after = rank(&case)
-        .iter()
-        .filter(|narrow| narrow.hop != index && !is_same_wire(narrow.hop))
-        .map(|narrow| narrow.rate)
-        .chain(better.map(|better| better / traffic))
-        .min_by(|a, b| a.get().total_cmp(&b.get()))?;
-    Some(after - before)
+    let gain = |direction| {
+        let (case, limit) = (judged.case(direction), judged.limit(direction)?);
+        if case.run.is_some() && limit.hop != index {
+            return None;
+        }
+        let here = case.path().hops.get(index)?;
+        let traffic = Some(case.traffic(here)).filter(|traffic| *traffic > 0.0)?;
+        // A switch or chipset and its own uplink are one wire: both become faster together.
+        let is_same_wire =
+            |other: usize| case.path().hops.get(other).is_some_and(|hop| are_one_part(here, hop));
+        let others = rank(&case).into_iter().filter(|it| it.hop != index && !is_same_wire(it.hop));
+        let rates = others.map(|narrow| narrow.rate).chain(better.map(|better| better / traffic));
+        Some(rates.reduce(BytesPerSec::min)? - limit.rate?)
+    };
+    let gains = [Direction::Read, Direction::Write].into_iter().filter_map(gain);
+    gains.reduce(BytesPerSec::max).filter(|gain| gain.get() > 0.0)
 }
 
 /// What the link would carry if its port offered this many lanes at the speed it has now.
-pub(super) fn link_at_width(link: &LinkHop, width: Lanes) -> Option<Limit> {
+pub(super) fn link_at_width(link: &LinkHop, width: Lanes) -> Option<BytesPerSec> {
     let mut wider = link.clone();
     let port = wider.port.as_mut()?;
     port.link.max_width = Fact::known(width, "the changed slot");
-    pcie::capable(&wider)
+    Some(pcie::capable(&wider)?.rate)
 }
 
 /// The usable rate of the link at a speed and width, towards the host.
-pub(super) fn link_at(link: &LinkHop, speed: GtPerSec, width: Lanes) -> Option<Limit> {
+pub(super) fn link_at(link: &LinkHop, speed: GtPerSec, width: Lanes) -> Option<BytesPerSec> {
     let mut other = link.clone();
     other.device.link.max_speed = Fact::known(speed, "observed");
     other.device.link.max_width = Fact::known(width, "observed");
-    pcie::device_wants(&other)
+    Some(pcie::device_wants(&other)?.rate)
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
-use narrows_base::fact::{Fact, NOT_LOOKED_FOR, Source};
+use narrows_base::fact::{Fact, NOT_LOOKED_FOR};
 use narrows_base::units::BytesPerSec;
 use narrows_model::path::{Hop, HopId, HopSpec};
 use serde::{Deserialize, Serialize};
@@ -109,6 +109,11 @@ impl Code {
     pub fn as_str(self) -> String {
         word(self)
     }
+
+    /// The observation that disproves a finding of this code.
+    pub fn not_so_when(self) -> &'static str {
+        NOT_SO_WHEN.get(self.as_str().as_str()).map_or("", String::as_str)
+    }
 }
 
 /// A value as it stands in JSON, where it is a word.
@@ -163,10 +168,9 @@ impl Evidence {
 
     /// An observation from a fact; a missing fact is observed as missing.
     pub fn from_fact<T: ToString>(fact: impl Into<String>, observed: &Fact<T>) -> Self {
-        let value =
-            observed.value().map_or_else(|| observed.missing().unwrap_or_default(), ToString::to_string);
-        let source: &Source = observed.source();
-        Self::new(fact, value, source.as_str())
+        let missing = || observed.missing().unwrap_or_default();
+        let value = observed.value().map_or_else(missing, ToString::to_string);
+        Self::new(fact, value, observed.source().as_str())
     }
 }
 
@@ -278,6 +282,11 @@ impl Finding {
         self.with_advice([Advice::new(action)])
     }
 
+    /// Adds a step whose gain cannot be computed, where there is one.
+    pub fn advise_if(self, is_one: bool, action: impl Into<String>) -> Self {
+        if is_one { self.advise(action) } else { self }
+    }
+
     /// Adds a step with what it brings.
     pub fn advise_gain(self, action: impl Into<String>, gain: Option<BytesPerSec>) -> Self {
         self.with_advice([Advice::with_gain(action, gain)])
@@ -298,10 +307,8 @@ impl Finding {
 
     /// The most that any of its steps brings.
     pub fn best_gain(&self) -> BytesPerSec {
-        self.advice
-            .iter()
-            .filter_map(|advice| advice.gain_bytes_per_second)
-            .fold(BytesPerSec::default(), BytesPerSec::max)
+        let gains = self.advice.iter().filter_map(|advice| advice.gain_bytes_per_second);
+        gains.fold(BytesPerSec::default(), BytesPerSec::max)
     }
 }
 
@@ -332,10 +339,3 @@ static NOT_SO_WHEN: LazyLock<BTreeMap<&str, String>> = LazyLock::new(|| {
     };
     sections.filter_map(words).collect()
 });
-
-impl Code {
-    /// The observation that disproves a finding of this code.
-    pub fn not_so_when(self) -> &'static str {
-        NOT_SO_WHEN.get(self.as_str().as_str()).map_or("", String::as_str)
-    }
-}

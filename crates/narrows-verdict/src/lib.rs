@@ -27,11 +27,10 @@ mod trust;
 
 use std::collections::BTreeMap;
 
-use narrows_base::fact::Fact;
 use narrows_base::measurement::Measurement;
 use narrows_base::units::{BytesPerSec, GtPerSec, Lanes};
 use narrows_machine::Machine;
-use narrows_machine::activity::Activity;
+use narrows_machine::activity::{Activity, LinkState};
 use narrows_model::ceiling::{self, Ceilings, Direction, pcie};
 use narrows_model::path::{HopId, HopSpec, LinkHop, Path};
 
@@ -62,15 +61,10 @@ impl Subject {
         Self { path: self.path.clone(), ceilings: self.ceilings.clone(), runs }
     }
 
-    /// The speed of a link that was read while load ran, if any ran.
-    fn speed_under_load(&self, link: &LinkHop) -> Option<GtPerSec> {
-        speed_under_load(&self.runs, link)
-    }
-
     /// The speed and width at which a link carries load: what a run saw, or else what is expected of it.
     fn loaded_state(&self, link: &LinkHop) -> Option<(GtPerSec, Lanes)> {
         let (speed, width) = pcie::state(link)?;
-        Some((self.speed_under_load(link).unwrap_or(speed), width))
+        Some((speed_under_load(&self.runs, link).unwrap_or(speed), width))
     }
 
     /// Puts what runs saw of the links in place of what was expected of them: a link that idles below its best speed is
@@ -81,15 +75,13 @@ impl Subject {
             let address = link.device.address;
             let Some(speed) = speed_under_load(&self.runs, link) else { continue };
             let source = format!("/sys/bus/pci/devices/{address}/current_link_speed, under load");
-            let mut loaded = link.clone();
-            for end in std::iter::once(&mut loaded.device).chain(&mut loaded.port) {
-                end.link.current_speed = Fact::known(speed, source.as_str());
-            }
-            *ceilings = pcie::as_trained(&loaded);
+            let state = LinkState { speed: Some(speed), width: None };
+            *ceilings = link::loaded(&mut link.clone(), state, &source);
         }
     }
 }
 
+/// The speed of a link that was read while load ran, if any ran.
 fn speed_under_load(runs: &[Run], link: &LinkHop) -> Option<GtPerSec> {
     runs.iter().filter_map(|run| run.activity.links.get(&link.device.address)?.speed).max()
 }
@@ -150,37 +142,20 @@ impl Verdict {
     pub fn trusts(&self, subject: &Subject) -> Option<bool> {
         let hop = subject.path.hops.first()?;
         let path = self.paths.first()?;
-        let judged: Vec<bool> = subject
-            .runs
-            .iter()
-            .filter_map(|run| path.measured.get(&(hop.id.clone(), run.direction)))
-            .map(|measured| measured.trusted)
-            .collect();
-        (!judged.is_empty()).then(|| judged.iter().all(|trusted| *trusted))
+        let judged =
+            subject.runs.iter().filter_map(|run| path.measured.get(&(hop.id.clone(), run.direction)));
+        judged.map(|measured| measured.trusted).reduce(|all, one| all && one)
     }
 
     /// Adds what is thought of benchmarks that were pasted beside a machine's outputs. What only doubts a benchmark
     /// (it was short, or scattered) says nothing of the machine, and becomes `info`.
     pub fn add_results(&mut self, results: Vec<results::ResultVerdict>) {
-        let tells = |code: Code| {
-            matches!(
-                code,
-                Code::CacheMeasured
-                    | Code::Throttled
-                    | Code::NetworkLimited
-                    | Code::CryptoCpu
-                    | Code::RunFailed
-            )
-        };
-        let all = results
-            .into_iter()
-            .flat_map(|result| result.findings)
-            .filter(|one| one.severity != Severity::Info);
-        self.findings.extend(all.map(|mut finding| {
-            if !tells(finding.code) {
-                finding.severity = Severity::Info;
-            }
-            finding
+        const TELL: [Code; 5] =
+            [Code::CacheMeasured, Code::Throttled, Code::NetworkLimited, Code::CryptoCpu, Code::RunFailed];
+        let all = results.into_iter().flat_map(|result| result.findings);
+        self.findings.extend(all.filter(|one| one.severity != Severity::Info).map(|one| {
+            let severity = if TELL.contains(&one.code) { one.severity } else { Severity::Info };
+            Finding { severity, ..one }
         }));
         self.findings.sort_by_key(|finding| finding.severity);
     }

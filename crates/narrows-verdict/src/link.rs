@@ -4,9 +4,10 @@ use std::collections::BTreeSet;
 
 use narrows_base::fact::{Fact, Source};
 use narrows_base::units::{GtPerSec, Lanes};
-use narrows_machine::Machine;
 use narrows_machine::log::{LogEvent, LogKind, StatedLink};
 use narrows_machine::pci::{Downgraded, End, LinkState, PciAddress, PciDevice, PciId};
+use narrows_machine::{Machine, activity};
+use narrows_model::ceiling::{Ceilings, pcie};
 use narrows_model::path::{Hop, HopId, HopSpec, LinkHop, LinkPart, Target};
 
 use crate::finding::{Confidence, Evidence, Finding};
@@ -114,11 +115,6 @@ impl<'a> Link<'a> {
         claims.max_by_key(|claim| (claim.capable.width, claim.capable.speed))
     }
 
-    /// The base class of the device end (PCI Code and ID Assignment Specification).
-    pub(super) fn base_class(&self) -> Option<u32> {
-        self.link.device.class.value().map(|class| class >> 16)
-    }
-
     /// Whether the device end is a storage controller, be it one of Fibre Channel.
     pub(super) fn is_storage(&self) -> bool {
         self.link.device.is_storage()
@@ -144,9 +140,10 @@ impl<'a> Link<'a> {
         const WIRELESS: u32 = 0x0280;
         const USB: u32 = 0x0c03;
         const INFINIBAND: u32 = 0x0c06;
-        let is_mover = |class: &u32| {
-            matches!(class >> 16, 0x01 | 0x02 | 0x06) && class >> 8 != WIRELESS
-                || [USB, INFINIBAND].contains(&(class >> 8))
+        let is_mover = |class: &u32| match class >> 8 {
+            WIRELESS => false,
+            USB | INFINIBAND => true,
+            kind => matches!(kind >> 8, 0x01 | 0x02 | 0x06),
         };
         !self.link.is_graphics() && (self.is_storage() || self.link.device.class.value().is_none_or(is_mover))
     }
@@ -179,7 +176,7 @@ impl<'a> Link<'a> {
 
     /// The speed that was read while load ran, if any ran.
     pub(super) fn speed_under_load(&self, judged: &Judged<'_>) -> Option<GtPerSec> {
-        judged.subject.speed_under_load(self.link)
+        crate::speed_under_load(&judged.subject.runs, self.link)
     }
 
     /// The most lanes of the device end.
@@ -217,31 +214,33 @@ impl<'a> Link<'a> {
 
     /// Current and greatest widths of both ends.
     pub(super) fn width_evidence(&self) -> Vec<Evidence> {
-        let mut evidence = vec![
+        let most =
+            |what: &str, end: &PciDevice| most(what, &end.link.max_width, end.link.downgraded.width.as_ref());
+        self.state_evidence(
             Evidence::from_fact("current width", &self.link.device.link.current_width),
-            most_width("greatest width of the device", &self.link.device),
-        ];
-        evidence.extend(self.port.map(|port| most_width("greatest width of the port", port)));
-        evidence.extend(self.best_evidence());
-        evidence
+            most("greatest width of the device", &self.link.device),
+            self.port.map(|port| most("greatest width of the port", port)),
+        )
     }
 
     /// Current and greatest speeds of both ends.
     pub(super) fn speed_evidence(&self) -> Vec<Evidence> {
-        let mut evidence = vec![
+        let most =
+            |what: &str, end: &PciDevice| most(what, &end.link.max_speed, end.link.downgraded.speed.as_ref());
+        self.state_evidence(
             Evidence::from_fact("current speed", &self.link.device.link.current_speed),
-            most_speed("greatest speed of the device", &self.link.device),
-        ];
-        evidence.extend(self.port.map(|port| most_speed("greatest speed of the port", port)));
-        evidence.extend(self.best_evidence());
-        evidence
+            most("greatest speed of the device", &self.link.device),
+            self.port.map(|port| most("greatest speed of the port", port)),
+        )
     }
 
-    /// The better state that the same link was seen in.
-    fn best_evidence(&self) -> Option<Evidence> {
-        let best = self.best?;
-        let state = format!("{} {}", best.speed, best.width);
-        Some(Evidence::new("the same link at another time", state, best.source.as_str()))
+    /// What the link does and what its ends can do, with the better state that it was seen in.
+    fn state_evidence(&self, now: Evidence, device: Evidence, port: Option<Evidence>) -> Vec<Evidence> {
+        let best = self.best.map(|best| {
+            let state = format!("{} {}", best.speed, best.width);
+            Evidence::new("the same link at another time", state, best.source.as_str())
+        });
+        [now, device].into_iter().chain(port).chain(best).collect()
     }
 
     /// An end whose Target Link Speed (LnkCtl2) was set below what both ends can do, with that speed and its source.
@@ -251,14 +250,6 @@ impl<'a> Link<'a> {
         let target = port.express.value()?.target_speed?;
         (target < common).then(|| (port, target, port.express.source().clone()))
     }
-}
-
-fn most_width(what: &str, end: &PciDevice) -> Evidence {
-    most(what, &end.link.max_width, end.link.downgraded.width.as_ref())
-}
-
-fn most_speed(what: &str, end: &PciDevice) -> Evidence {
-    most(what, &end.link.max_speed, end.link.downgraded.speed.as_ref())
 }
 
 /// The most that an end can do, or that it is more than the link runs at.
@@ -272,6 +263,19 @@ fn most<T: ToString>(what: &str, fact: &Fact<T>, downgraded: Option<&Source>) ->
     }
 }
 
+/// The ceilings of a link that was seen in such a state while it carried load, in place of what was expected of it.
+pub(super) fn loaded(link: &mut LinkHop, state: activity::LinkState, source: &str) -> Ceilings {
+    for end in std::iter::once(&mut link.device).chain(&mut link.port) {
+        if let Some(speed) = state.speed {
+            end.link.current_speed = Fact::known(speed, source);
+        }
+        if let Some(width) = state.width {
+            end.link.current_width = Fact::known(width, source);
+        }
+    }
+    pcie::as_trained(link)
+}
+
 /// Verdicts from half the facts: what rests on a link of which a capture shows one end, or not its state, is less sure.
 ///
 /// Lowers the confidence of findings about links that a captured machine shows half of, and says why.
@@ -281,14 +285,10 @@ pub(super) fn lower_half_known(machine: &Machine, judged: &[Judged<'_>], finding
     }
     let hops = judged.iter().flat_map(|judged| &judged.subject.path.hops);
     let half: BTreeSet<&HopId> = hops.filter(|hop| is_half(hop)).map(|hop| &hop.id).collect();
+    let (what, tells) = ("the other end or the state of this link", "sudo lspci -vvv shows both ends");
     for finding in findings.iter_mut().filter(|f| f.hop.as_ref().is_some_and(|hop| half.contains(hop))) {
         finding.confidence = finding.confidence.max(Confidence::Medium);
-        let evidence = Evidence::new(
-            "the other end or the state of this link",
-            "not in the capture",
-            "sudo lspci -vvv shows both ends",
-        );
-        finding.evidence.push(evidence);
+        finding.evidence.push(Evidence::new(what, "not in the capture", tells));
     }
 }
 

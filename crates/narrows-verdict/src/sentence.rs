@@ -71,10 +71,8 @@ fn nothing_known(judged: &Judged<'_>) -> String {
     }
     // A controller or an interface alone has no bytes to read.
     let has_bytes = |hop: &Hop| matches!(hop.kind(), HopKind::Device | HopKind::Filesystem);
-    let next = match case.path().hops.iter().any(has_bytes) {
-        true => "; `narrows measure` shows what it does",
-        false => "",
-    };
+    let is_data = case.path().hops.iter().any(has_bytes);
+    let next = if is_data { "; `narrows measure` shows what it does" } else { "" };
     format!("No hop of the path to {target} has a known ceiling{why}{next}.")
 }
 
@@ -84,7 +82,7 @@ fn of_direction(judged: &Judged<'_>, direction: Direction, limit: &Attribution, 
     let mut text = match limit.cause {
         Cause::Smallest => by_ceiling(&case, limit, hop, who),
         Cause::Cache => return from_cache(&case, limit, who),
-        cause => by_measurement(judged, &case, limit, hop, who, cause),
+        _ => by_measurement(judged, &case, limit, hop, who),
     };
     text.push_str(&behind(&case, limit));
     text
@@ -162,57 +160,34 @@ fn from_cache(case: &Case<'_>, limit: &Attribution, who: &str) -> String {
     text
 }
 
-fn by_measurement(
-    judged: &Judged<'_>,
-    case: &Case<'_>,
-    limit: &Attribution,
-    hop: &Hop,
-    who: &str,
-    cause: Cause,
-) -> String {
+fn by_measurement(judged: &Judged<'_>, case: &Case<'_>, limit: &Attribution, hop: &Hop, who: &str) -> String {
     let rate = limit.rate.map(|rate| format!(" {rate}")).unwrap_or_default();
     let name = described(hop);
-    let doubt = if case::is_trusted(judged, case.direction) || cause == Cause::Generator {
-        ""
-    } else {
-        " The run is not to be trusted; the findings say why."
+    let why = match limit.cause {
+        Cause::Generator => ", and it was narrows itself that could do no more: the path can".to_owned(),
+        Cause::Resync => format!(", limited by {name}: it is resyncing and takes part of its members"),
+        Cause::Cipher => format!(", limited by {name}: the cipher uses up the processor"),
+        Cause::MdThread => format!(", limited by {name}: its kernel thread uses up a core"),
+        Cause::Filesystem => format!(", limited by {name}: a kernel thread of it uses up a core"),
+        Cause::Explained => explained(case, limit, hop),
+        Cause::SlowMember => format!(", limited by {name}: the other members wait for it"),
+        Cause::Network => format!(", limited by {name}: the network is full"),
+        Cause::Remote => format!("; the network has room, so {name} at the far end is the limit"),
+        _ => format!(", limited by {}", media(case, limit, hop)),
     };
-    let text = match cause {
-        Cause::Generator => {
-            format!("{who} reached{rate}, and it was narrows itself that could do no more: the path can.")
-        }
-        Cause::Resync => {
-            format!("{who} reached{rate}, limited by {name}: it is resyncing and takes part of its members.")
-        }
-        Cause::Cipher => format!("{who} reached{rate}, limited by {name}: the cipher uses up the processor."),
-        Cause::MdThread => {
-            format!("{who} reached{rate}, limited by {name}: its kernel thread uses up a core.")
-        }
-        Cause::Filesystem => {
-            format!("{who} reached{rate}, limited by {name}: a kernel thread of it uses up a core.")
-        }
-        Cause::Explained => explained(case, limit, hop, who, &rate),
-        Cause::SlowMember => {
-            format!("{who} reached{rate}, limited by {name}: the other members wait for it.")
-        }
-        Cause::Network => format!("{who} reached{rate}, limited by {name}: the network is full."),
-        Cause::Remote => {
-            format!("{who} reached{rate}; the network has room, so {name} at the far end is the limit.")
-        }
-        _ => format!("{who} reached{rate}, limited by {}.", media(case, limit, hop)),
-    };
-    text + doubt
+    let is_trusted = case::is_trusted(judged, case.direction) || limit.cause == Cause::Generator;
+    let doubt = if is_trusted { "" } else { " The run is not to be trusted; the findings say why." };
+    format!("{who} reached{rate}{why}.{doubt}")
 }
 
-fn explained(case: &Case<'_>, limit: &Attribution, hop: &Hop, who: &str, rate: &str) -> String {
+fn explained(case: &Case<'_>, limit: &Attribution, hop: &Hop) -> String {
     let part = match (limit.rate, case.path_rate(limit.hop)) {
         (Some(rate), Some(ceiling)) => narrows_base::units::human::percent(rate.fraction_of(ceiling)),
         _ => "all".to_owned(),
     };
     let inner = Attribution { rate: case.path_rate(limit.hop), ..limit.clone() };
     let verb = if peers(case, limit.hop).len() > 1 { "allow" } else { "allows" };
-    let name = named(case, limit.hop);
-    format!("{who} reached{rate}, {part} of what {name} {verb}: {}.", carries(case, &inner, hop))
+    format!(", {part} of what {} {verb}: {}", named(case, limit.hop), carries(case, &inner, hop))
 }
 
 /// The medium, or the members of an array that did the same.

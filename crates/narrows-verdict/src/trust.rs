@@ -8,7 +8,7 @@
 
 use narrows_base::measurement::Measurement;
 use narrows_base::stats::{self, Steadiness, ci95, student_t};
-use narrows_base::units::{BytesPerSec, Nanos, human};
+use narrows_base::units::{Bytes, BytesPerSec, Nanos, human};
 use narrows_model::ceiling::{Basis, Direction};
 use narrows_model::path::{Hop, HopKind};
 
@@ -79,11 +79,8 @@ fn cached(case: &Case<'_>) -> Option<Vec<Evidence>> {
     let asked = measurement.bytes.as_f64() - activity.missed.as_f64();
     let of = |asked: f64| if asked > 0.0 { seen / asked } else { 1.0 };
     let elapsed = activity.elapsed.as_secs_f64();
-    let by_rate = if elapsed > 0.0 && measurement.bytes_per_second.get() > 0.0 {
-        seen / elapsed / measurement.bytes_per_second.get()
-    } else {
-        0.0
-    };
+    let by_rate = if elapsed > 0.0 { BytesPerSec::new(seen / elapsed) } else { BytesPerSec::default() };
+    let by_rate = by_rate.fraction_of(measurement.bytes_per_second);
     let part = of(asked).max(by_rate);
     let at_most = of(asked - under_way - untold).max(part);
     let too_fast = measurement.latency.p50.is_some_and(|median| median < MEMORY_LATENCY)
@@ -112,8 +109,8 @@ fn bytes_below(case: &Case<'_>) -> Option<(f64, Vec<Evidence>)> {
     for (_, hop, device) in leaves {
         let moved = case.moved(case.hop_disk(hop)?);
         total += moved;
-        let bytes = narrows_base::units::Bytes::new(moved as u64);
-        evidence.push(Evidence::new(format!("bytes moved by {}", device.block), bytes, "/proc/diskstats"));
+        let fact = format!("bytes moved by {}", device.block);
+        evidence.push(Evidence::new(fact, Bytes::new(moved as u64), "/proc/diskstats"));
     }
     Some((total, evidence))
 }
@@ -123,43 +120,25 @@ fn bytes_through_network(case: &Case<'_>) -> Option<(f64, Vec<Evidence>)> {
     let (interface, rate) = case.interface_rate()?;
     let bytes = rate.get() * run.activity.elapsed.as_secs_f64();
     let source = format!("/sys/class/net/{interface}/statistics");
-    let shown = narrows_base::units::Bytes::new(bytes as u64);
+    let shown = Bytes::new(bytes as u64);
     Some((bytes, vec![Evidence::new(format!("bytes through {interface}"), shown, source)]))
 }
 
 /// The narrowest hop whose ceiling a rate exceeds. Only ceilings that are arithmetic on facts count: drives do beat
 /// their ratings, and estimates are estimates.
 pub(super) fn exceeded(case: &Case<'_>, measured: BytesPerSec) -> Option<(usize, BytesPerSec)> {
-    case.hops()
-        .filter(|(_, hop)| is_physical(hop))
-        .filter(|(index, _)| {
-            let limit = case.ceiling(*index).and_then(|ceiling| ceiling.limit());
-            limit.is_some_and(|limit| limit.basis == Basis::Formula)
-        })
-        .filter_map(|(index, _)| case.path_rate(index).map(|rate| (index, rate)))
-        .filter(|(index, _)| {
-            let hop = case.path().hops.get(*index);
-            let through = |hop| measured * case::carried(case, hop);
-            case.bound(*index).zip(hop).is_some_and(|(bound, hop)| through(hop) > bound)
-        })
-        .min_by(|a, b| a.1.get().total_cmp(&b.1.get()))
+    let exceeded = case.hops().filter(|(_, hop)| is_physical(hop)).filter_map(|(index, hop)| {
+        let is_arithmetic = case.ceiling(index)?.limit()?.basis == Basis::Formula;
+        let is_above = measured * case::carried(case, hop) > case.bound(index)?;
+        (is_arithmetic && is_above).then_some((index, case.path_rate(index)?))
+    });
+    exceeded.min_by(|a, b| a.1.get().total_cmp(&b.1.get()))
 }
 
 /// Whether a hop is hardware that moves bytes at a fixed rate.
 pub(super) const fn is_physical(hop: &Hop) -> bool {
-    matches!(
-        hop.kind(),
-        HopKind::Socket
-            | HopKind::Chipset
-            | HopKind::Switch
-            | HopKind::Link
-            | HopKind::Usb
-            | HopKind::Sata
-            | HopKind::Sas
-            | HopKind::Hba
-            | HopKind::Controller
-            | HopKind::Network
-    )
+    use HopKind::{Chipset, Controller, Hba, Link, Network, Sas, Sata, Socket, Switch, Usb};
+    matches!(hop.kind(), Socket | Chipset | Switch | Link | Usb | Sata | Sas | Hba | Controller | Network)
 }
 
 /// Nothing that was asked for ended in all the time of a run: `no read ended in 3 s`. A run that was ended early is too

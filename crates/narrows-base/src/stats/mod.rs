@@ -77,12 +77,12 @@ pub fn ci95(series: &[BytesPerSec]) -> Option<[BytesPerSec; 2]> {
 }
 
 /// The arithmetic mean; 0 of nothing.
-fn mean(values: &[f64]) -> f64 {
+pub fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len().max(1) as f64
 }
 
 /// The sample variance (divided by one less than the count); 0 for fewer than two values.
-fn variance(values: &[f64]) -> f64 {
+pub fn variance(values: &[f64]) -> f64 {
     squares(values) / values.len().saturating_sub(1).max(1) as f64
 }
 

@@ -175,9 +175,14 @@ impl Op {
 
     /// The word for it.
     pub const fn word(self) -> &'static str {
+        self.pick("read", "write")
+    }
+
+    /// What is of this direction.
+    pub const fn pick<T: Copy>(self, read: T, write: T) -> T {
         match self {
-            Self::Read => "read",
-            Self::Write => "write",
+            Self::Read => read,
+            Self::Write => write,
         }
     }
 }
@@ -303,10 +308,7 @@ impl Measured {
 
     /// One direction.
     pub const fn side(&self, op: Op) -> Option<&Side> {
-        match op {
-            Op::Read => self.read.as_ref(),
-            Op::Write => self.write.as_ref(),
-        }
+        op.pick(self.read.as_ref(), self.write.as_ref())
     }
 
     /// One direction, to be filled.

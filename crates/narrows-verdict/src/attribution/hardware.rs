@@ -27,35 +27,28 @@ const QUEUEING_FACTOR: f64 = 3.0;
 /// See [`QUEUEING_FACTOR`].
 const QUEUEING: Nanos = Nanos::from_millis(1);
 
+/// Where round trips are from.
+const TCP_INFO: &str = "TCP_INFO of the connection";
+
 /// A hop whose ceiling is the measured rate, with the requests waiting below the software. Of several the narrowest.
 pub(super) fn explained(case: &Case<'_>) -> Option<Attribution> {
     if case.waiting_at_media().is_some_and(|part| part < 0.5) {
         return None;
     }
     let measured = case.measurement()?.bytes_per_second;
-    let through = |index: usize| {
-        let hop = case.path().hops.get(index);
-        measured * hop.map_or(0.0, |hop| carried(case, hop))
-    };
-    let (hop, ceiling) = case
-        .hops()
-        .filter(|(index, hop)| {
-            let known = case.ceiling(*index).and_then(|ceiling| ceiling.limit());
-            known.is_some_and(|limit| limit.basis != Basis::Guess)
-                && (is_physical(hop) || hop.kind() == HopKind::Device)
-        })
-        .filter_map(|(index, _)| case.path_rate(index).map(|rate| (index, rate)))
-        .filter(|(index, rate)| {
-            let at_most = case.bound(*index).unwrap_or(*rate);
-            (*rate * REACHED..=at_most).contains(&through(*index))
-        })
-        .min_by(|a, b| a.1.get().total_cmp(&b.1.get()))?;
-    let formula = case.ceiling(hop)?.limit().map(|limit| limit.formula.clone()).unwrap_or_default();
-    let part = human::percent(through(hop).fraction_of(ceiling));
+    let hardware = case.hops().filter(|(_, hop)| is_physical(hop) || hop.kind() == HopKind::Device);
+    let reached = hardware.filter_map(|(index, hop)| {
+        let limit = case.ceiling(index)?.limit().filter(|limit| limit.basis != Basis::Guess)?;
+        let ceiling = case.path_rate(index)?;
+        let (through, at_most) = (measured * carried(case, hop), case.bound(index).unwrap_or(ceiling));
+        let is_reached = (ceiling * REACHED..=at_most).contains(&through);
+        is_reached.then(|| (index, ceiling, through.fraction_of(ceiling), &limit.formula))
+    });
+    let (hop, ceiling, part, formula) = reached.min_by(|a, b| a.1.get().total_cmp(&b.1.get()))?;
     let evidence = vec![
         Evidence::new("measured rate", measured, "the run"),
         Evidence::new("the hop's ceiling for this path", ceiling, formula),
-        Evidence::new("measured as a part of it", part, "the quotient of both"),
+        Evidence::new("measured as a part of it", human::percent(part), "the quotient of both"),
     ];
     Some(Attribution::found(hop, Cause::Explained, Confidence::High, evidence))
 }
@@ -64,11 +57,8 @@ pub(super) fn explained(case: &Case<'_>) -> Option<Attribution> {
 pub(super) fn slow_member(case: &Case<'_>) -> Option<Attribution> {
     case.hops().find_map(|(_, hop)| {
         let members = spread_evenly(hop, case.direction)?;
-        let disks: Vec<(&str, &DiskActivity)> = members
-            .iter()
-            .filter_map(|member| case.disk(member).map(|disk| (member.as_str(), disk)))
-            .collect();
-        let (slow, others) = slowest(case, &disks)?;
+        let disks = members.iter().filter_map(|member| Some((member.as_str(), case.disk(member)?)));
+        let (slow, others) = slowest(case, &disks.collect::<Vec<_>>())?;
         let device = member_device(case, slow.0)?;
         let held = |(name, disk): (&str, &DiskActivity)| {
             let latency = disk.read_latency.map(|time| format!(", {time} each")).unwrap_or_default();
@@ -144,40 +134,35 @@ fn wire_is_full(case: &Case<'_>, hop: usize) -> Option<Vec<Evidence>> {
     let (interface, moved) = case.interface_rate()?;
     let ceiling = case.ceiling(hop)?.rate()?;
     let part = moved.fraction_of(ceiling);
-    (part >= REACHED).then(|| {
-        let source = format!("/sys/class/net/{interface}/statistics");
-        vec![
-            Evidence::new(format!("rate on {interface}"), moved, source),
-            Evidence::new("as a part of what it carries", human::percent(part), "its ceiling"),
-        ]
-    })
+    let of_ceiling = || Evidence::new("as a part of what it carries", human::percent(part), "its ceiling");
+    (part >= REACHED).then(|| vec![rate_on(interface, moved), of_ceiling()])
+}
+
+fn rate_on(interface: &str, moved: BytesPerSec) -> Evidence {
+    let source = format!("/sys/class/net/{interface}/statistics");
+    Evidence::new(format!("rate on {interface}"), moved, source)
 }
 
 fn round_trip_grew(case: &Case<'_>) -> Option<Vec<Evidence>> {
     let run = case.run?;
     let (key, state) = connection(case)?;
     let idle = run.idle.tcp.get(key).map(|idle| idle.round_trip);
-    let least =
-        [Some(state.least_round_trip), idle].into_iter().flatten().filter(|time| time.get() > 0).min()?;
+    let least = idle.into_iter().chain([state.least_round_trip]).filter(|time| time.get() > 0).min()?;
     let grew = |time: Nanos| {
         time.get() as f64 >= QUEUEING_FACTOR * least.get() as f64
             && time.get().saturating_sub(least.get()) >= QUEUEING.get()
     };
     let data = state.data_round_trip.filter(|_| run.direction == Direction::Read);
     (grew(state.round_trip_of_most()) && data.is_none_or(grew)).then(|| {
-        let mut evidence = vec![
-            Evidence::new("round-trip time under load", state.round_trip, "TCP_INFO of the connection"),
-            Evidence::new("its mean deviation", state.deviation, "TCP_INFO of the connection"),
-            Evidence::new("least round-trip time", least, "TCP_INFO of the connection"),
+        let sent_again = Some(state.retransmitted).filter(|count| *count > 0);
+        let always = [
+            Evidence::new("round-trip time under load", state.round_trip, TCP_INFO),
+            Evidence::new("its mean deviation", state.deviation, TCP_INFO),
+            Evidence::new("least round-trip time", least, TCP_INFO),
         ];
-        evidence.extend(
-            data.map(|time| Evidence::new("round trip of the data read", time, "TCP_INFO of the connection")),
-        );
-        if state.retransmitted > 0 {
-            let sent_again = state.retransmitted;
-            evidence.push(Evidence::new("segments sent again", sent_again, "TCP_INFO of the connection"));
-        }
-        evidence
+        let data = data.map(|time| Evidence::new("round trip of the data read", time, TCP_INFO));
+        let sent_again = sent_again.map(|count| Evidence::new("segments sent again", count, TCP_INFO));
+        always.into_iter().chain(data).chain(sent_again).collect()
     })
 }
 
@@ -192,26 +177,18 @@ fn connection<'a>(case: &Case<'a>) -> Option<(&'a str, &'a TcpState)> {
             host.trim_matches(['[', ']']) == address && port.is_none_or(|port| at == port.to_string())
         })
     };
-    let connections = &case.run?.activity.tcp;
-    connections
-        .iter()
-        .filter(|(key, _)| here(key))
-        .max_by_key(|(_, state)| (state.round_trip_of_most(), state.round_trip))
-        .map(|(key, state)| (key.as_str(), state))
+    let connections = case.run?.activity.tcp.iter().map(|(key, state)| (key.as_str(), state));
+    let here = connections.filter(|(key, _)| here(key));
+    here.max_by_key(|(_, state)| (state.round_trip_of_most(), state.round_trip))
 }
 
 /// A network path whose wire has room: the far end sets the rate.
 pub(super) fn remote(case: &Case<'_>) -> Option<Attribution> {
     let (hop, _) = case.of_kind(HopKind::Remote).next()?;
-    let mut evidence = Vec::new();
-    if let Some((interface, moved)) = case.interface_rate() {
-        let source = format!("/sys/class/net/{interface}/statistics");
-        evidence.push(Evidence::new(format!("rate on {interface}"), moved, source));
-    }
-    if let Some((_, state)) = connection(case) {
-        let source = "TCP_INFO of the connection";
-        evidence.push(Evidence::new("round-trip time under load", state.round_trip, source));
-    }
+    let wire = case.interface_rate().map(|(interface, moved)| rate_on(interface, moved));
+    let round_trip = connection(case)
+        .map(|(_, state)| Evidence::new("round-trip time under load", state.round_trip, TCP_INFO));
+    let evidence: Vec<Evidence> = wire.into_iter().chain(round_trip).collect();
     let confidence = if evidence.is_empty() { Confidence::Low } else { Confidence::Medium };
     Some(Attribution::found(hop, Cause::Remote, confidence, evidence))
 }
@@ -225,21 +202,17 @@ pub(super) fn medium(case: &Case<'_>) -> Option<Attribution> {
     let (hop, served) =
         leaves.iter().find(|(_, hop, _)| moved(hop) >= 0.9 * most).map(|(index, hop, _)| (*index, *hop))?;
     let disk = case.hop_disk(served);
-    let full = case.media_are_saturated();
-    let busy = disk.is_some_and(|disk| disk.busy >= 0.9);
-    let confidence = match (full, busy) {
-        (true, _) => Confidence::High,
-        (false, true) => Confidence::Medium,
-        (false, false) => Confidence::Low,
+    let confidence = match disk {
+        _ if case.media_are_saturated() => Confidence::High,
+        Some(disk) if disk.busy >= 0.9 => Confidence::Medium,
+        _ => Confidence::Low,
     };
-    let evidence = disk
-        .map(|disk| {
-            vec![
-                Evidence::new("busy", human::percent(disk.busy), "/proc/diskstats"),
-                Evidence::new("requests in flight", format!("{:.1}", disk.in_flight), "/proc/diskstats"),
-            ]
-        })
-        .unwrap_or_default();
+    let evidence = disk.map_or_else(Vec::new, |disk| {
+        vec![
+            Evidence::new("busy", human::percent(disk.busy), "/proc/diskstats"),
+            Evidence::new("requests in flight", format!("{:.1}", disk.in_flight), "/proc/diskstats"),
+        ]
+    });
     Some(Attribution::found(hop, Cause::Medium, confidence, evidence))
 }
 
@@ -249,22 +222,16 @@ pub(super) fn medium(case: &Case<'_>) -> Option<Attribution> {
 pub(crate) fn unequal_members(case: &Case<'_>, array: &Hop) -> Option<(usize, BytesPerSec, BytesPerSec)> {
     // A mirror counts, too: what is written waits for the slowest.
     let members = spread_evenly(array, Direction::Write)?;
-    let mut branches: Vec<(usize, BytesPerSec)> = members
-        .iter()
-        .map(|member| {
-            let device = member_device(case, member)?;
-            let top = case.path().hops.get(device)?;
-            case.hops()
-                .filter(|(index, hop)| {
-                    *index == device
-                        || case.is_above(top, hop) && case.traffic(hop) <= case.traffic(top) * 1.001
-                })
-                .filter_map(|(index, _)| case.ceiling(index)?.limit().map(|limit| (index, limit)))
-                .min_by(|a, b| a.1.rate.get().total_cmp(&b.1.rate.get()))
-                .filter(|(_, limit)| limit.basis != Basis::Guess)
-                .map(|(index, limit)| (index, limit.rate))
-        })
-        .collect::<Option<_>>()?;
+    let narrowest = |member: &String| {
+        let device = member_device(case, member)?;
+        let top = case.path().hops.get(device)?;
+        let is_own = |hop: &Hop| case.is_above(top, hop) && case.traffic(hop) <= case.traffic(top) * 1.001;
+        let branch = case.hops().filter(|(index, hop)| *index == device || is_own(hop));
+        let limits = branch.filter_map(|(index, _)| Some((index, case.ceiling(index)?.limit()?)));
+        let (index, limit) = limits.min_by(|a, b| a.1.rate.get().total_cmp(&b.1.rate.get()))?;
+        (limit.basis != Basis::Guess).then_some((index, limit.rate))
+    };
+    let mut branches: Vec<(usize, BytesPerSec)> = members.iter().map(narrowest).collect::<Option<_>>()?;
     branches.sort_by(|a, b| a.1.get().total_cmp(&b.1.get()));
     let (slow, next) = (branches.first()?, branches.get(1)?);
     Some((slow.0, slow.1, next.1))

@@ -7,7 +7,7 @@
 //! 1. [`cache`]: the devices did not move the bytes, so nothing below memory was measured.
 //! 2. [`generator`]: our own worker used up its core and the requests did not wait anywhere below it.
 //! 3. [`software::resync`]: an array moved bytes of its own; its members cannot be blamed.
-//! 4. [`software::cipher`], [`software::md_thread`], [`software::filesystem`]: kernel threads used up a core while the
+//! 4. [`software::busy`]: kernel threads of a cipher, an array or a file system used up a core while the
 //!    media had room. Software comes before hardware, because hardware below it only saw what software let through.
 //! 5. [`io_workers`], [`denied`]: the kernel's workers for our ring used up a processor; or our own worker did
 //!    not get one, which is then no work of the path.
@@ -122,9 +122,7 @@ impl Attribution {
 const DECIDERS: &[fn(&Case<'_>) -> Option<Attribution>] = &[
     generator,
     software::resync,
-    software::cipher,
-    software::md_thread,
-    software::filesystem,
+    software::busy,
     io_workers,
     denied,
     hardware::explained,
@@ -179,16 +177,11 @@ pub(crate) fn rank(case: &Case<'_>) -> Vec<Narrow> {
 /// The hops that move data and whose ceilings are not known. The application, memory and file systems are left out:
 /// nothing is published for them, and on a healthy machine they are wider than the hardware below.
 pub(crate) fn unknown_hops(case: &Case<'_>) -> Vec<usize> {
-    case.hops()
-        .filter(|(_, hop)| {
-            !matches!(
-                hop.kind(),
-                HopKind::Application | HopKind::Memory | HopKind::Filesystem | HopKind::BlockQueue
-            )
-        })
-        .filter(|(index, _)| matches!(case.ceiling(*index), Some(Ceiling::Unknown(_))))
-        .map(|(index, _)| index)
-        .collect()
+    use HopKind::{Application, BlockQueue, Filesystem, Memory};
+    let is_left_out = |hop: &Hop| matches!(hop.kind(), Application | Memory | Filesystem | BlockQueue);
+    let is_unknown = |index| matches!(case.ceiling(index), Some(Ceiling::Unknown(_)));
+    let unknown = case.hops().filter(|(index, hop)| !is_left_out(hop) && is_unknown(*index));
+    unknown.map(|(index, _)| index).collect()
 }
 
 /// The media with the ceiling of a class, of which the slowest may be narrower than `first`.
@@ -197,17 +190,12 @@ fn slower_media(case: &Case<'_>, first: &Narrow) -> Vec<usize> {
         let limit = case.ceiling(index).and_then(Ceiling::limit);
         limit.is_some_and(|limit| limit.basis == Basis::Guess)
     };
-    case.hops()
-        .filter(|(index, hop)| {
-            let HopSpec::Device(device) = &hop.spec else { return false };
-            let Some((read, write)) = medium::least_share(device).filter(|_| *index != first.hop) else {
-                return false;
-            };
-            let share = case.direction.pick(read, write);
-            is_guess(*index) && case.path_rate(*index).is_some_and(|rate| rate * share < first.rate)
-        })
-        .map(|(index, _)| index)
-        .collect()
+    let slower = case.hops().filter(|(index, _)| *index != first.hop).filter_map(|(index, hop)| {
+        let (read, write) = medium::least_share(hop.device()?)?;
+        let is_slower = case.path_rate(index)? * case.direction.pick(read, write) < first.rate;
+        (is_guess(index) && is_slower).then_some(index)
+    });
+    slower.collect()
 }
 
 /// The hop with the smallest ceiling.
@@ -223,12 +211,10 @@ fn smallest(case: &Case<'_>, ranked: &[Narrow]) -> Result<Attribution, String> {
         unknown.extend(slower_media(case, first));
     }
     let limit = case.ceiling(first.hop).and_then(Ceiling::limit);
-    let evidence = limit
-        .map(|limit| {
-            let facts = limit.facts.iter().map(|fact| Evidence::new(&fact.fact, &fact.value, &fact.source));
-            std::iter::once(Evidence::new("ceiling", limit.rate, &limit.formula)).chain(facts).collect()
-        })
-        .unwrap_or_default();
+    let evidence = limit.map_or_else(Vec::new, |limit| {
+        let facts = limit.facts.iter().map(|fact| Evidence::new(&fact.fact, &fact.value, &fact.source));
+        std::iter::once(Evidence::new("ceiling", limit.rate, &limit.formula)).chain(facts).collect()
+    });
     let guessed = limit.is_some_and(|limit| limit.basis == Basis::Guess);
     let confidence = match (unknown.is_empty(), guessed) {
         (true, false) => Confidence::High,
@@ -278,11 +264,8 @@ fn behind(case: &Case<'_>, ranked: &[Narrow], limiting: usize) -> Option<Narrow>
     let others: Vec<&Narrow> = ranked.iter().filter(is_another).collect();
     let narrowest = others.first()?.rate;
     let traffic = |narrow: &Narrow| case.path().hops.get(narrow.hop).map_or(0.0, |hop| case.traffic(hop));
-    others
-        .into_iter()
-        .take_while(|narrow| is_same(narrowest, narrow.rate))
-        .reduce(|best, other| if traffic(other) > traffic(best) { other } else { best })
-        .copied()
+    let alike = others.into_iter().take_while(|narrow| is_same(narrowest, narrow.rate));
+    alike.reduce(|best, other| if traffic(other) > traffic(best) { other } else { best }).copied()
 }
 
 fn is_same(a: BytesPerSec, b: BytesPerSec) -> bool {
@@ -355,7 +338,7 @@ fn cache(case: &Case<'_>, audit: &Audit) -> Option<Attribution> {
 /// The generator's busiest worker used up its core, and the requests did not wait below it.
 ///
 /// Two things look the same and are not: media that hold the requests (then a spinning worker is harmless), and a
-/// cipher that runs in the worker's own context, which [`software::cipher`] names.
+/// cipher that runs in the worker's own context, which [`software::busy`] names.
 fn generator(case: &Case<'_>) -> Option<Attribution> {
     if case.measurement()?.generator.cpu < FULL_CORE || software::cipher_in_worker(case).is_some() {
         return None;

@@ -2,7 +2,7 @@
 
 use narrows_base::units::{BytesPerSec, human};
 use narrows_machine::activity::Resync;
-use narrows_model::path::{CryptHop, Hop, HopKind, HopSpec, RaidHop};
+use narrows_model::path::{CryptHop, HopSpec, RaidHop};
 
 use super::{Attribution, Cause, FULL_CORE, MOSTLY};
 use crate::case::Case;
@@ -36,15 +36,10 @@ pub(super) fn resync(case: &Case<'_>) -> Option<Attribution> {
 
 fn resync_evidence(raid: &RaidHop, running: &Resync, part: f64, how: &str) -> Vec<Evidence> {
     let md = format!("/sys/block/{}/md", raid.block);
-    let mut evidence = vec![Evidence::new("sync action", &running.action, format!("{md}/sync_action"))];
-    evidence
-        .extend(running.speed.map(|speed| Evidence::new("sync speed", speed, format!("{md}/sync_speed"))));
-    evidence.push(Evidence::new(
-        "part of the members' transfers that is not ours",
-        human::percent(part),
-        how,
-    ));
-    evidence
+    let action = Evidence::new("sync action", &running.action, format!("{md}/sync_action"));
+    let speed = running.speed.map(|speed| Evidence::new("sync speed", speed, format!("{md}/sync_speed")));
+    let part = Evidence::new("part of the members' transfers that is not ours", human::percent(part), how);
+    std::iter::once(action).chain(speed).chain([part]).collect()
 }
 
 /// The part of the members' transfers that a resync takes, and where that number is from. Members' counters say it;
@@ -63,11 +58,16 @@ fn resync_part(case: &Case<'_>, raid: &RaidHop, running: &Resync) -> Option<(f64
     Some((speed.fraction_of(both), "sync_speed and the measured rate"))
 }
 
-/// dm-crypt's workers use up the processor while the media below have room.
-pub(super) fn cipher(case: &Case<'_>) -> Option<Attribution> {
+/// What uses up the processor while the media have room: a cipher, the thread of an array, or one of a file system.
+pub(super) fn busy(case: &Case<'_>) -> Option<Attribution> {
     if case.media_are_saturated() {
         return None;
     }
+    cipher(case).or_else(|| md_thread(case)).or_else(|| filesystem(case))
+}
+
+/// dm-crypt's workers use up the processor.
+fn cipher(case: &Case<'_>) -> Option<Attribution> {
     case.hops().find_map(|(index, hop)| {
         let HopSpec::Crypt(crypt) = &hop.spec else { return None };
         let (evidence, confidence) = workers(case)
@@ -85,16 +85,9 @@ fn workers(case: &Case<'_>) -> Option<(Vec<Evidence>, Confidence)> {
     let are_full = !busy.is_empty() && busy.values().all(|busy| *busy >= FULL_CORE);
     let is_most = are_full && all >= MOSTLY * busy.len() as f64;
     (all >= BUSY_WORKERS || is_most).then(|| {
-        let mut evidence =
-            vec![Evidence::new("kcryptd threads", format!("{all:.2} cores"), "/proc/[pid]/stat")];
-        if are_full {
-            evidence.push(Evidence::new(
-                "processors without time left",
-                busy.len().to_string(),
-                "/proc/stat",
-            ));
-        }
-        evidence.extend(room_below(case));
+        let threads = Evidence::new("kcryptd threads", format!("{all:.2} cores"), "/proc/[pid]/stat");
+        let full = are_full.then(|| Evidence::new("processors without time left", busy.len(), "/proc/stat"));
+        let evidence = std::iter::once(threads).chain(full).chain(room_below(case)).collect();
         (evidence, if all >= BUSY_WORKERS { Confidence::High } else { Confidence::Medium })
     })
 }
@@ -108,7 +101,10 @@ fn room_below(case: &Case<'_>) -> Option<Evidence> {
 /// rate.
 pub(super) fn cipher_in_worker(case: &Case<'_>) -> Option<Vec<Evidence>> {
     let measurement = case.measurement()?;
-    let (_, crypt) = crypt_hop(case)?;
+    let crypt = case.hops().find_map(|(_, hop)| match &hop.spec {
+        HopSpec::Crypt(crypt) => Some(crypt.as_ref()),
+        _ => None,
+    })?;
     let table = crypt.table.value()?;
     let in_worker = case.direction.pick(table.no_read_workqueue, table.no_write_workqueue);
     let rate = case.cipher_on_one_core(crypt)?;
@@ -118,13 +114,6 @@ pub(super) fn cipher_in_worker(case: &Case<'_>) -> Option<Vec<Evidence>> {
             Evidence::new("work queues", "off: the cipher runs in the worker", crypt.table.source().as_str()),
             Evidence::new("cipher on one core", rate, crypt.cipher.source().as_str()),
         ]
-    })
-}
-
-fn crypt_hop<'a>(case: &Case<'a>) -> Option<(&'a Hop, &'a CryptHop)> {
-    case.of_kind(HopKind::Crypt).find_map(|(_, hop)| match &hop.spec {
-        HopSpec::Crypt(crypt) => Some((hop, crypt.as_ref())),
-        _ => None,
     })
 }
 
@@ -141,10 +130,7 @@ fn near_cipher_rate(case: &Case<'_>, index: usize, crypt: &CryptHop) -> Option<V
 }
 
 /// The thread of an array (`md0_raid5`, `md127_raid1`) uses up its core while the members have room.
-pub(super) fn md_thread(case: &Case<'_>) -> Option<Attribution> {
-    if case.media_are_saturated() {
-        return None;
-    }
+fn md_thread(case: &Case<'_>) -> Option<Attribution> {
     case.hops().find_map(|(index, hop)| {
         let HopSpec::Raid(raid) = &hop.spec else { return None };
         let name = format!("{}_raid", raid.block);
@@ -163,10 +149,7 @@ fn full_thread(case: &Case<'_>, what: String, named: impl Fn(&str) -> bool) -> O
 }
 
 /// A kernel thread of the file system uses up its core while the media have room.
-pub(super) fn filesystem(case: &Case<'_>) -> Option<Attribution> {
-    if case.media_are_saturated() {
-        return None;
-    }
+fn filesystem(case: &Case<'_>) -> Option<Attribution> {
     case.hops().find_map(|(index, hop)| {
         let HopSpec::Filesystem(filesystem) = &hop.spec else { return None };
         let marks: &[&str] = match filesystem.fstype.as_str() {

@@ -9,6 +9,7 @@ mod tally;
 #[cfg(test)]
 mod testing;
 
+use narrows_base::lists::known_of;
 use narrows_base::units::Bytes;
 use serde::{Deserialize, Serialize};
 
@@ -93,12 +94,8 @@ pub struct Link {
 impl Link {
     /// What it runs at, in words: `8 GT/s x4`.
     pub fn state(&self) -> Option<String> {
-        let width = self.width.map(|width| format!("x{width}"));
-        match (&self.speed, width) {
-            (Some(speed), Some(width)) => Some(format!("{speed} {width}")),
-            (Some(one), None) => Some(one.clone()),
-            (None, one) => one,
-        }
+        let state = known_of([self.speed.clone(), self.width.map(|width| format!("x{width}"))], " ");
+        Some(state).filter(|state| !state.is_empty())
     }
 }
 
@@ -181,13 +178,9 @@ pub struct Changes {
 impl Changes {
     /// Whether there is a fault or limit that was not one before.
     pub fn is_worse(&self, before: Option<&Host>, now: &Host) -> bool {
-        self.findings.iter().zip(&now.findings).any(|(change, found)| match change {
-            Change::New => found.counts(),
-            Change::Changed => {
-                let was = before.and_then(|before| earlier(before, found)).map(|was| was.severity);
-                found.counts() && was.is_some_and(|was| was > found.severity)
-            }
-            Change::Same | Change::Gone => false,
+        let was_less = |found: &Found| earlier(before?, found).map(|was| was.severity > found.severity);
+        self.findings.iter().zip(&now.findings).filter(|(_, found)| found.counts()).any(|(change, found)| {
+            *change == Change::New || *change == Change::Changed && was_less(found) == Some(true)
         })
     }
 }
@@ -212,13 +205,10 @@ pub fn changes_since(before: Option<&Host>, now: &Host) -> Changes {
 }
 
 fn change_of(was: Option<&Found>, found: &Found) -> Change {
+    let told = |found: &Found| (found.severity, found.state.clone(), found.summary.clone());
     match was {
         None => Change::New,
-        Some(was)
-            if was.severity == found.severity && was.state == found.state && was.summary == found.summary =>
-        {
-            Change::Same
-        }
+        Some(was) if told(was) == told(found) => Change::Same,
         Some(_) => Change::Changed,
     }
 }
@@ -235,8 +225,8 @@ fn is_same_thing(was: &Found, found: &Found) -> bool {
 /// A speed or width that only one of the looks knows is no change.
 fn link_change(before: &Host, link: &Link) -> Option<LinkChange> {
     let was = before.links.iter().find(|was| was.address == link.address && was.device == link.device)?;
-    let differs = (was.width.is_some() && link.width.is_some() && was.width != link.width)
-        || (was.speed.is_some() && link.speed.is_some() && was.speed != link.speed);
+    let differs = was.width.zip(link.width).is_some_and(|(was, now)| was != now)
+        || was.speed.as_ref().zip(link.speed.as_ref()).is_some_and(|(was, now)| was != now);
     differs.then(|| LinkChange { link: link.clone(), before: was.state() })
 }
 

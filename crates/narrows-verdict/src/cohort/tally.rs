@@ -1,5 +1,6 @@
 //! Counts over many hosts, one host at a time.
 
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
@@ -75,7 +76,7 @@ struct GroupKey {
     state: Option<String>,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct GroupMembers {
     hosts: Vec<HostIndex>,
     summary: String,
@@ -153,28 +154,23 @@ impl Tally {
     /// What at least two hosts of a model have in common, worst and most frequent first; those of unknown model last,
     /// which have nothing in common but that.
     pub fn groups(&self) -> Vec<Group> {
-        let mut groups: Vec<Group> = self
-            .cohorts
-            .iter()
-            .flat_map(|(model, cohort)| cohort.groups.iter().map(move |group| (model, cohort, group)))
-            .filter(|(_, _, (_, members))| members.hosts.len() > 1)
-            .map(|(model, cohort, (key, members))| Group {
-                model: model.clone(),
-                of: cohort.hosts.len(),
-                affected: members.hosts.len(),
-                code: key.code,
-                severity: key.severity,
-                place: key.place.clone(),
-                state: key.state.clone(),
-                summary: members.summary.clone(),
-                hosts: members.hosts.iter().take(NAMED).map(|index| self.name(*index)).collect(),
-            })
-            .collect();
-        groups.sort_by(|a, b| {
-            let rank =
-                |group: &Group| (group.model.is_none(), group.severity, std::cmp::Reverse(group.affected));
-            rank(a).cmp(&rank(b))
+        let all = self.cohorts.iter();
+        let all =
+            all.flat_map(|(model, cohort)| cohort.groups.iter().map(move |group| (model, cohort, group)));
+        let several = all.filter(|(_, _, (_, members))| members.hosts.len() > 1);
+        let groups = several.map(|(model, cohort, (key, members))| Group {
+            model: model.clone(),
+            of: cohort.hosts.len(),
+            affected: members.hosts.len(),
+            code: key.code,
+            severity: key.severity,
+            place: key.place.clone(),
+            state: key.state.clone(),
+            summary: members.summary.clone(),
+            hosts: members.hosts.iter().take(NAMED).map(|index| self.name(*index)).collect(),
         });
+        let mut groups: Vec<Group> = groups.collect();
+        groups.sort_by_key(|group| (group.model.is_none(), group.severity, Reverse(group.affected)));
         groups
     }
 
@@ -182,9 +178,45 @@ impl Tally {
     pub fn outliers(&self) -> Vec<Outlier> {
         let known = self.cohorts.iter().filter_map(|(model, cohort)| Some((model.as_deref()?, cohort)));
         let mut outliers: Vec<(HostIndex, Outlier)> =
-            known.flat_map(|(model, cohort)| outliers_of(model, cohort, |index| self.name(index))).collect();
+            known.flat_map(|(model, cohort)| self.outliers_of(model, cohort)).collect();
         outliers.sort_by(|a, b| (a.0, &a.1.aspect, &a.1.place).cmp(&(b.0, &b.1.aspect, &b.1.place)));
         outliers.into_iter().map(|(_, outlier)| outlier).collect()
+    }
+
+    /// The outliers of one model.
+    fn outliers_of(&self, model: &str, cohort: &Cohort) -> Vec<(HostIndex, Outlier)> {
+        let findings = cohort.findings();
+        // Where a host has a finding, that says it better than the state of its link.
+        let said = findings.iter().filter_map(|((_, place), hosts)| Some(((*place)?, hosts)));
+        let said: BTreeSet<(&str, HostIndex)> =
+            said.flat_map(|(place, hosts)| hosts.iter().map(move |index| (place, *index))).collect();
+        let outlier =
+            |index, aspect, place: Option<&str>, [value, usual]: [Option<String>; 2], (same, of)| {
+                let (host, model, place) = (self.name(index), model.to_owned(), place.map(str::to_owned));
+                (index, Outlier { host, model, aspect, place, value, usual, same, of })
+            };
+        let mut outliers = Vec::new();
+        for (aspect, values) in &cohort.aspects {
+            let of: usize = values.values().map(Vec::len).sum();
+            let most = values.iter().find(|(_, hosts)| is_nearly_all(hosts.len(), of));
+            let Some((usual, same)) = most else { continue };
+            let place = aspect.place.as_deref();
+            let others = values.iter().filter(|(value, _)| *value != usual);
+            let others = others.flat_map(|(value, hosts)| hosts.iter().map(move |index| (value, *index)));
+            let unsaid =
+                others.filter(|(_, index)| place.is_none_or(|place| !said.contains(&(place, *index))));
+            outliers.extend(unsaid.map(|(value, index)| {
+                let values = [Some(value.clone()), Some(usual.clone())];
+                outlier(index, aspect.name.to_owned(), place, values, (same.len(), of))
+            }));
+        }
+        for ((code, place), hosts) in &findings {
+            for (index, is_found, same, of) in of_finding(cohort, *place, hosts) {
+                let values = [is_found, !is_found].map(|is| is.then(|| "found".to_owned()));
+                outliers.push(outlier(index, code.as_str(), *place, values, (same, of)));
+            }
+        }
+        outliers
     }
 
     fn name(&self, index: HostIndex) -> String {
@@ -200,10 +232,8 @@ fn count_findings(cohort: &mut Cohort, host: &Host, index: HostIndex) {
             place: found.place.clone(),
             state: found.state.clone(),
         };
-        let members = cohort
-            .groups
-            .entry(key)
-            .or_insert_with(|| GroupMembers { summary: found.summary.clone(), ..GroupMembers::default() });
+        let new = || GroupMembers { summary: found.summary.clone(), hosts: Vec::new() };
+        let members = cohort.groups.entry(key).or_insert_with(new);
         // Two devices of one host in the same place are one host.
         if members.hosts.last() != Some(&index) {
             members.hosts.push(index);
@@ -271,55 +301,6 @@ pub struct Outlier {
 /// Whether `same` of `of` hosts is nearly all: 90 % or more, and not all. Below ten hosts there is no such number.
 const fn is_nearly_all(same: usize, of: usize) -> bool {
     same < of && same.saturating_mul(10) >= of.saturating_mul(9)
-}
-
-/// Who differs from nearly all others of the same model.
-///
-/// The outliers of one model.
-fn outliers_of(
-    model: &str,
-    cohort: &Cohort,
-    name: impl Fn(HostIndex) -> String,
-) -> Vec<(HostIndex, Outlier)> {
-    let findings = cohort.findings();
-    // Where a host has a finding, that says it better than the state of its link.
-    let said: BTreeSet<(&str, HostIndex)> = findings
-        .iter()
-        .flat_map(|((_, place), hosts)| hosts.iter().filter_map(move |index| Some(((*place)?, *index))))
-        .collect();
-    let outlier = |index, aspect, place: Option<&str>, [value, usual]: [Option<String>; 2], (same, of)| {
-        let (host, model, place) = (name(index), model.to_owned(), place.map(str::to_owned));
-        (index, Outlier { host, model, aspect, place, value, usual, same, of })
-    };
-    let mut outliers = Vec::new();
-    for (aspect, values) in &cohort.aspects {
-        let of: usize = values.values().map(Vec::len).sum();
-        let Some((usual, same)) = values.iter().find(|(_, hosts)| is_nearly_all(hosts.len(), of)) else {
-            continue;
-        };
-        let others = values.iter().filter(|(value, _)| *value != usual);
-        for (value, index) in others.flat_map(|(value, hosts)| hosts.iter().map(move |index| (value, *index)))
-        {
-            if aspect.place.as_deref().is_some_and(|place| said.contains(&(place, index))) {
-                continue;
-            }
-            let values = [Some(value.clone()), Some(usual.clone())];
-            outliers.push(outlier(
-                index,
-                aspect.name.to_owned(),
-                aspect.place.as_deref(),
-                values,
-                (same.len(), of),
-            ));
-        }
-    }
-    for ((code, place), hosts) in &findings {
-        for (index, is_found, same, of) in of_finding(cohort, *place, hosts) {
-            let values = [is_found, !is_found].map(|is| is.then(|| "found".to_owned()));
-            outliers.push(outlier(index, code.as_str(), *place, values, (same, of)));
-        }
-    }
-    outliers
 }
 
 /// The few that have a finding which the others lack, or that lack one which the others have: whether it has it, how

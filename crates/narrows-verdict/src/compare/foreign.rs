@@ -8,7 +8,7 @@ use super::input::{ComparedEntry, Tail};
 use crate::results::{ResultVerdict, Trust, judge_results};
 use narrows_base::lists::distinct;
 use narrows_base::measurement::PERCENTILES;
-use narrows_base::stats::BatchMeans;
+use narrows_base::stats::{self, BatchMeans};
 use narrows_base::units::{Bytes, BytesPerSec, Nanos, human};
 use narrows_paste::results::surroundings::Surroundings;
 use narrows_paste::results::{Durability, Imported, Long, Measured, Op, Page, Side, Tool, read};
@@ -63,12 +63,11 @@ struct ForeignRun<'r> {
 /// Runs that a text repeats become one, of which they are the samples. Tools that print several jobs of one call are left out:
 /// those ran together.
 fn repeated(all: Vec<ForeignRun<'_>>) -> Vec<ComparedEntry> {
+    const TOGETHER: [Tool; 6] =
+        [Tool::Fio, Tool::Vdbench, Tool::Diskspd, Tool::Elbencho, Tool::Spdk, Tool::Gdsio];
     let mut groups: Vec<Vec<ForeignRun<'_>>> = Vec::new();
     for one in all {
-        let together = matches!(
-            one.tool,
-            Tool::Fio | Tool::Vdbench | Tool::Diskspd | Tool::Elbencho | Tool::Spdk | Tool::Gdsio
-        );
+        let together = TOGETHER.contains(&one.tool);
         let is_same = |group: &Vec<ForeignRun<'_>>| {
             group.iter().all(|known| {
                 let is_another = known.at != one.at && known.entry.is_single;
@@ -94,21 +93,11 @@ fn samples(mut runs: Vec<ComparedEntry>) -> Option<ComparedEntry> {
     if rates.len() < 2 {
         return Some(first);
     }
-    let mean = rates.iter().sum::<f64>() / rates.len() as f64;
-    let squares: f64 = rates.iter().map(|rate| (rate - mean).powi(2)).sum();
-    let variance = (squares / (rates.len() - 1) as f64).max((ROUNDING * mean).powi(2));
-    let rate = BytesPerSec::new(mean);
-    let means = BatchMeans { mean: rate, variance, batches: rates.len() };
+    let rate = BytesPerSec::new(stats::mean(&rates));
+    let variance = stats::variance(&rates).max((ROUNDING * rate.get()).powi(2));
+    let means = Some(BatchMeans { mean: rate, variance, batches: rates.len() });
     let label = format!("{}, {} runs", first.label, rates.len());
-    Some(ComparedEntry {
-        label,
-        rate,
-        means: Some(means),
-        is_single: false,
-        tails: Vec::new(),
-        cautions,
-        ..first
-    })
+    Some(ComparedEntry { label, rate, means, is_single: false, tails: Vec::new(), cautions, ..first })
 }
 
 /// Whether to trust a result, in the words of `narrows FILE`: nothing where it is to be trusted for what it claims.
@@ -187,8 +176,7 @@ pub(super) fn shape_of(
     let number = |name: &str| workload.get(name).and_then(Value::as_f64);
     let streams = workload.get("parallel").map_or(1.0, streams);
     let writes = number("write_percent").filter(|writes| *writes > 0.0 && *writes < 100.0);
-    let access =
-        measurement.get(ACCESS).and_then(Value::as_str).map(str::to_owned).or_else(|| access_of(workload));
+    let access = word(measurement, ACCESS).or_else(|| access_of(workload));
     named([
         ("direction", direction.map(str::to_owned)),
         ("pattern", workload.get("pattern").and_then(Value::as_str).map(str::to_owned)),
@@ -213,15 +201,12 @@ pub(super) fn access_of(load: &Map<String, Value>) -> Option<String> {
 
 /// What must be the same in two workloads, of all that every tool states, and access, which must be where both state it. Where
 /// what is needed is not stated, both must be of one tool and state the same.
-pub(super) fn kind(entry: &ComparedEntry) -> Option<(Vec<&str>, Option<&str>)> {
-    let needed: Option<Vec<&str>> = NEEDED.iter().map(|name| field(entry, name)).collect();
-    let all = || entry.shape.iter().filter(|(name, _)| name != ACCESS);
-    let stated = || all().flat_map(|(name, value)| [name.as_str(), value.as_str()]).collect();
-    let same = needed.map(|mut same| {
-        same.extend(field(entry, "mix"));
-        same
-    });
-    Some((same.unwrap_or_else(stated), access(entry)))
+pub(super) fn kind(entry: &ComparedEntry) -> (Vec<&str>, Option<&str>) {
+    let needed = NEEDED.iter().map(|name| field(entry, name));
+    let needed: Option<Vec<&str>> = needed.chain(field(entry, "mix").map(Some)).collect();
+    let all = entry.shape.iter().filter(|(name, _)| name != ACCESS);
+    let stated = || all.flat_map(|(name, value)| [name.as_str(), value.as_str()]).collect();
+    (needed.unwrap_or_else(stated), access(entry))
 }
 
 /// What is needed and not stated; of a network nothing is.
@@ -302,8 +287,7 @@ fn part(load: &Value, measurement: &Value, beside: &Value) -> Option<Value> {
     let mut measurement = measurement.as_object()?.clone();
     measurement.get("bytes_per_second")?;
     measurement.insert("workload".to_owned(), Value::Object(load.as_object()?.clone()));
-    let writes = load.get("write_percent").and_then(Value::as_f64);
-    let direction = match writes {
+    let direction = match load.get("write_percent").and_then(Value::as_f64) {
         Some(percent) if percent > 0.0 && percent < 100.0 => None,
         Some(100.0..) => Some("write"),
         _ => Some("read"),

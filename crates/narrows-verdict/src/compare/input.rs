@@ -27,7 +27,7 @@ pub enum InputError {
 }
 
 /// A result that can be compared.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Input {
     /// The name that it is shown by.
     pub(super) name: String,
@@ -110,15 +110,8 @@ impl Input {
 
     /// What a report of narrows says of a machine, without measurements.
     pub fn machine(name: &str, report: &Value) -> Self {
-        Self {
-            name: name.to_owned(),
-            runs: Vec::new(),
-            inventory: Inventory::of(report),
-            paths: paths::of(report),
-            lines: Vec::new(),
-            is_foreign: false,
-            left_out: None,
-        }
+        let (inventory, paths) = (Inventory::of(report), paths::of(report));
+        Self { name: name.to_owned(), inventory, paths, ..Self::default() }
     }
 
     /// The same with the lines of the text that says it, for another text that tells no path.
@@ -189,15 +182,14 @@ fn entry(run: &Value, target: Option<&str>) -> Option<ComparedEntry> {
     let access = text(measurement.get("access")).or_else(|| foreign::access_of(workload));
     let shape = foreign::shape_of(workload, direction.as_deref(), measurement);
     let workload = &plain(workload);
-    let mut key: Vec<(String, String)> = workload
-        .iter()
-        .filter(|(name, _)| *name != "duration_ns")
-        .filter_map(|(name, value)| Some((name.clone(), text(Some(value))?)))
-        .collect();
-    key.extend(direction.clone().map(|direction| ("direction".to_owned(), direction)));
-    key.extend(target.map(|target| ("target".to_owned(), target.to_owned())));
+    let fields = workload.iter().filter(|(name, _)| *name != "duration_ns");
+    let fields = fields.filter_map(|(name, value)| Some((name.clone(), text(Some(value))?)));
+    let of_direction = direction.clone().map(|direction| ("direction".to_owned(), direction));
+    let of_target = target.map(|target| ("target".to_owned(), target.to_owned()));
+    let mut key: Vec<(String, String)> = fields.chain(of_direction).chain(of_target).collect();
     key.sort();
     let generator = |name: &str| text(measurement.get("generator").and_then(|generator| generator.get(name)));
+    let engine = generator("engine").map(EngineRan::from);
     Some(ComparedEntry {
         shape,
         is_single: false,
@@ -208,10 +200,7 @@ fn entry(run: &Value, target: Option<&str>) -> Option<ComparedEntry> {
         tails: tails(measurement),
         access,
         depth: generator("queue_depth").filter(|depth| depth != "0"),
-        engine: generator("engine")
-            .map(EngineRan::from)
-            .map(|engine| engine.name().to_owned())
-            .filter(|name| !name.is_empty()),
+        engine: engine.map(|engine| engine.name().to_owned()).filter(|name| !name.is_empty()),
         region: text(measurement.get("region_bytes")),
         cautions: cautions(run, measurement),
     })
@@ -235,11 +224,8 @@ fn plain(load: &Map<String, Value>) -> Map<String, Value> {
         "buffered" => true,
         _ => false,
     };
-    let mut plain: Map<String, Value> = load
-        .iter()
-        .filter(|(name, value)| !is_usual(name, value))
-        .map(|(name, value)| (name.clone(), value.clone()))
-        .collect();
+    let unusual = load.iter().filter(|(name, value)| !is_usual(name, value));
+    let mut plain: Map<String, Value> = unusual.map(|(name, value)| (name.clone(), value.clone())).collect();
     // Another access is another workload, where both state it.
     if load.get("buffered").and_then(Value::as_bool) == Some(true) {
         plain.insert("access".to_owned(), Value::from("buffered"));
@@ -257,9 +243,8 @@ fn label(workload: &Map<String, Value>, direction: Option<&str>, target: Option<
     let mut parts: Vec<String> = target.into_iter().chain(direction).map(str::to_owned).collect();
     parts.extend(text(workload.get("pattern")));
     let block = workload.get("block_size");
-    parts.extend(
-        block.and_then(Value::as_u64).map(|size| human::block_size(Bytes::new(size))).or_else(|| text(block)),
-    );
+    let size = block.and_then(Value::as_u64).map(|size| human::block_size(Bytes::new(size)));
+    parts.extend(size.or_else(|| text(block)));
     parts.extend(text(workload.get("queue_depth")).map(|depth| format!("× {depth}")));
     let number = |name: &str| workload.get(name).and_then(Value::as_f64);
     parts.extend(number("parallel").map(|count| format!("in {count} threads")));
@@ -300,17 +285,14 @@ fn tails(measurement: &Value) -> Vec<Tail> {
 }
 
 fn cautions(run: &Value, measurement: &Value) -> Vec<String> {
-    let mut found = Vec::new();
-    if run.get("trusted").and_then(Value::as_bool) == Some(false) {
-        found.push("the run is not trusted".to_owned());
-    }
-    if let Some(why) = text(measurement.get("cut_short")) {
-        found.push(format!("the run was cut short: {why}"));
-    }
-    if let Some(errors) = measurement.get("errors").and_then(Value::as_u64).filter(|errors| *errors > 0) {
-        found.push(format!("{errors} I/Os failed"));
-    }
-    found
+    let is_distrusted = run.get("trusted").and_then(Value::as_bool) == Some(false);
+    let errors = measurement.get("errors").and_then(Value::as_u64).filter(|errors| *errors > 0);
+    let found = [
+        is_distrusted.then(|| "the run is not trusted".to_owned()),
+        text(measurement.get("cut_short")).map(|why| format!("the run was cut short: {why}")),
+        errors.map(|errors| format!("{errors} I/Os failed")),
+    ];
+    found.into_iter().flatten().collect()
 }
 
 /// Runs of the same workload, and those that only one side has. Several runs of one workload are paired in their order.
@@ -319,12 +301,9 @@ pub(super) fn matched<'a>(
     b: &'a Input,
 ) -> (Vec<(&'a ComparedEntry, &'a ComparedEntry)>, Vec<Unmatched>) {
     let across = a.is_foreign || b.is_foreign;
-    let kind = |run: &'a ComparedEntry| {
-        if across {
-            foreign::kind(run)
-        } else {
-            Some((run.key.iter().flat_map(|(name, value)| [name.as_str(), value.as_str()]).collect(), None))
-        }
+    let kind = |run: &'a ComparedEntry| match across {
+        true => foreign::kind(run),
+        false => (run.key.iter().flat_map(|(name, value)| [name.as_str(), value.as_str()]).collect(), None),
     };
     let shapes = |input: &'a Input| -> BTreeSet<&Shape> {
         input.runs.iter().map(|run| if across { &run.shape } else { &run.key }).collect()
@@ -334,12 +313,10 @@ pub(super) fn matched<'a>(
     let (mut pairs, mut alone) = (Vec::new(), Vec::new());
     let of_b = shapes(b);
     for run in &a.runs {
-        let found = kind(run).and_then(|(same, access)| {
-            // What is not stated fits what is.
-            let fitting =
-                access.map_or([None, Some("direct"), Some("buffered")], |one| [Some(one), None, None]);
-            fitting.into_iter().find_map(|access| left.get_mut(&Some((same.clone(), access)))?.pop_front())
-        });
+        let (same, access) = kind(run);
+        // What is not stated fits what is.
+        let fitting = access.map_or([None, Some("direct"), Some("buffered")], |one| [Some(one), None, None]);
+        let found = fitting.into_iter().find_map(|access| left.get_mut(&(same.clone(), access))?.pop_front());
         match found {
             Some(other) => pairs.push((run, other)),
             None => alone.push(unmatched("A", run, &of_b, across)),
@@ -380,9 +357,7 @@ fn differing(a: &[(String, String)], b: &[(String, String)]) -> Vec<String> {
     let value = |key: &[(String, String)], name: &str| {
         key.iter().find(|(known, _)| known == name).map_or("not stated".to_owned(), |(_, v)| v.clone())
     };
-    let mut names: Vec<&String> = a.iter().chain(b).map(|(name, _)| name).collect();
-    names.sort();
-    names.dedup();
+    let names: BTreeSet<&String> = a.iter().chain(b).map(|(name, _)| name).collect();
     let both = names.into_iter().map(|name| (name, value(a, name), value(b, name)));
     both.filter(|(_, a, b)| a != b).map(|(name, a, b)| format!("{name} ({a}, {b})")).collect()
 }

@@ -7,7 +7,7 @@ mod paths;
 
 use std::collections::HashMap;
 
-use narrows_base::stats::{BatchMeans, student_t};
+use narrows_base::stats::{self, BatchMeans, student_t};
 use narrows_base::units::{BytesPerSec, Nanos};
 use serde::{Deserialize, Serialize};
 
@@ -206,12 +206,8 @@ pub fn compare_all(reference: &Input, others: &[Input], threshold: f64) -> Optio
 /// One of so many comparisons that are made together.
 fn against(a: &Input, b: &Input, threshold: f64, together: usize) -> Comparison {
     let (pairs, unmatched) = input::matched(a, b);
-    let tails: usize = pairs
-        .iter()
-        .map(|(a, b)| {
-            shared(&a.tails, &b.tails).filter(|(a, b)| a.mean.is_some() && b.mean.is_some()).count()
-        })
-        .sum();
+    let tails = pairs.iter().flat_map(|(a, b)| shared(&a.tails, &b.tails));
+    let tails = tails.filter(|(a, b)| a.mean.is_some() && b.mean.is_some()).count();
     let share = if tails > 0 { 0.5 } else { 1.0 };
     let sure =
         |part: f64, count: usize| 1.0 - (1.0 - CONFIDENCE) * part / (count.max(1) * together.max(1)) as f64;
@@ -223,10 +219,8 @@ fn against(a: &Input, b: &Input, threshold: f64, together: usize) -> Comparison 
     let is_texts = is_machines
         && (a.paths.is_empty() || b.paths.is_empty())
         && (a.paths.is_empty() && b.paths.is_empty() || !(a.lines.is_empty() || b.lines.is_empty()));
-    let paths = match is_machines && !is_texts {
-        true => paths::compare(&a.paths, &b.paths, threshold),
-        false => Vec::new(),
-    };
+    let paths =
+        if is_machines && !is_texts { paths::compare(&a.paths, &b.paths, threshold) } else { Vec::new() };
     let verdicts = workloads.iter().map(|workload| workload.verdict);
     let lines = if is_texts { lines_apart(&a.lines, &b.lines) } else { Vec::new() };
     Comparison {
@@ -296,45 +290,47 @@ fn compare_one(a: &ComparedEntry, b: &ComparedEntry, test: Test) -> WorkloadComp
 
 /// Whether two runs were made in the same way, or how they were not.
 fn alike(a: &ComparedEntry, b: &ComparedEntry) -> Result<(), String> {
-    let same = |what: &str, a: &Option<String>, b: &Option<String>| match (a, b) {
-        (Some(a), Some(b)) if a != b => Err(format!("{what} differs: {a}, {b}")),
-        _ => Ok(()),
-    };
     same("access", &a.access, &b.access)?;
     same("generator.queue_depth", &a.depth, &b.depth)
+}
+
+/// Whether two runs have the same of something, as far as both tell it.
+fn same(what: &str, a: &Option<String>, b: &Option<String>) -> Result<(), String> {
+    match (a, b) {
+        (Some(a), Some(b)) if a != b => Err(format!("{what} differs: {a}, {b}")),
+        _ => Ok(()),
+    }
 }
 
 /// The means of two runs that may be compared, or why they may not.
 fn comparable(a: &ComparedEntry, b: &ComparedEntry) -> Result<(BatchMeans, BatchMeans), String> {
     alike(a, b)?;
-    let means = |entry: &ComparedEntry, side: &str| {
-        entry.means.filter(|means| means.mean.get() > 0.0).ok_or_else(|| {
-            if entry.is_single {
-                return format!(
-                    "{side} is a single number, which has no interval: run it several times, or with a log"
-                );
-            }
-            format!(
-                "the run of {side} is too short for an interval (2 s of series, or ci95), or moved nothing"
-            )
-        })
-    };
-    Ok((of_its_rate(a, "A", means(a, "A")?)?, of_its_rate(b, "B", means(b, "B")?)?))
+    Ok((of_its_rate(a, "A")?, of_its_rate(b, "B")?))
 }
 
 /// The batch means around the rate that is printed, so that a difference is that of the two rates beside it. The last samples,
 /// too few for a batch, make the two differ a little; a series of another run makes them differ by more.
-fn of_its_rate(entry: &ComparedEntry, side: &str, means: BatchMeans) -> Result<BatchMeans, String> {
+fn of_its_rate(entry: &ComparedEntry, side: &str) -> Result<BatchMeans, String> {
     /// The tenth of the run that batches leave out at most cannot move the mean further than so many standard errors, and
     /// rounding not further than this part of it.
     const ERRORS: f64 = 4.0;
     const ROUNDING: f64 = 0.02;
+    let means = entry.means.filter(|means| means.mean.get() > 0.0).ok_or_else(|| match entry.is_single {
+        true => {
+            format!("{side} is a single number, which has no interval: run it several times, or with a log")
+        }
+        false => {
+            format!(
+                "the run of {side} is too short for an interval (2 s of series, or ci95), or moved nothing"
+            )
+        }
+    })?;
     let apart = (means.mean.get() - entry.rate.get()).abs();
     let most = (ERRORS * means.squared_error().sqrt()).max(ROUNDING * means.mean.get());
     if apart > most {
+        let (mean, rate) = (means.mean, entry.rate);
         return Err(format!(
-            "the series of {side} has a mean of {} and its rate is {}: they are not of one run",
-            means.mean, entry.rate
+            "the series of {side} has a mean of {mean} and its rate is {rate}: they are not of one run"
         ));
     }
     Ok(BatchMeans { mean: entry.rate, ..means })
@@ -356,13 +352,8 @@ fn cautions(a: &ComparedEntry, b: &ComparedEntry) -> Vec<String> {
         let what = unsaid.join(", ").replace('_', " ");
         found.push(format!("neither states its {what}: what was measured may not be the same"));
     }
-    for (what, a, b) in [("engine", &a.engine, &b.engine), ("region_bytes", &a.region, &b.region)] {
-        if let (Some(a), Some(b)) = (a, b)
-            && a != b
-        {
-            found.push(format!("{what} differs: {a}, {b}"));
-        }
-    }
+    found.extend(same("engine", &a.engine, &b.engine).err());
+    found.extend(same("region_bytes", &a.region, &b.region).err());
     found
 }
 
@@ -387,12 +378,9 @@ impl Mean {
     /// The mean of values that are independent of each other; `None` for fewer than two.
     fn of(values: &[f64]) -> Option<Self> {
         let count = values.len() as f64;
-        if values.len() < 2 || values.iter().any(|value| !value.is_finite()) {
-            return None;
-        }
-        let value = values.iter().sum::<f64>() / count;
-        let squares: f64 = values.iter().map(|one| (one - value).powi(2)).sum();
-        Some(Self { value, squared_error: squares / (count - 1.0) / count, freedom: count - 1.0 })
+        let is_known = count >= 2.0 && values.iter().all(|value| value.is_finite());
+        let squared_error = stats::variance(values) / count;
+        is_known.then(|| Self { value: stats::mean(values), squared_error, freedom: count - 1.0 })
     }
 }
 
@@ -409,15 +397,15 @@ fn half_width(a: &Mean, b: &Mean, confidence: f64) -> f64 {
 /// The difference of the mean rate of `b` from that of `a`, with its interval.
 fn welch_difference(a: &BatchMeans, b: &BatchMeans, confidence: f64) -> Difference {
     let half = half_width(&a.into(), &b.into(), confidence);
-    let apart = b.mean.get() - a.mean.get();
-    let interval = [apart - half, apart + half];
+    let (bytes_per_second, interval) = apart(a.mean.get(), b.mean.get(), half);
     let relative = |rate: f64| rate / a.mean.get();
-    Difference {
-        bytes_per_second: apart,
-        interval,
-        relative: relative(apart),
-        relative_interval: interval.map(relative),
-    }
+    let (relative, relative_interval) = (relative(bytes_per_second), interval.map(relative));
+    Difference { bytes_per_second, interval, relative, relative_interval }
+}
+
+/// How far `b` is from `a`, with an interval of so much to both sides.
+fn apart(a: f64, b: f64, half: f64) -> (f64, [f64; 2]) {
+    (b - a, [b - a - half, b - a + half])
 }
 
 /// A percentile is known to within this part of itself: the width of half a bucket of the engine's histogram. Two that
@@ -482,27 +470,19 @@ fn compare_latencies(a: &Tail, b: &Tail, confidence: f64, threshold: f64) -> Lat
 
 fn latency_difference(a: &Mean, b: &Mean, confidence: f64) -> LatencyDifference {
     let half = half_width(a, b, confidence) + RESOLUTION * (a.value + b.value);
-    let apart = b.value - a.value;
-    let interval = [apart - half, apart + half];
+    let (ns, interval) = apart(a.value, b.value, half);
     let relative = |ns: f64| if a.value > 0.0 { ns / a.value } else { 0.0 };
-    LatencyDifference {
-        ns: apart,
-        interval,
-        relative: relative(apart),
-        relative_interval: interval.map(relative),
-    }
+    let (relative, relative_interval) = (relative(ns), interval.map(relative));
+    LatencyDifference { ns, interval, relative, relative_interval }
 }
 
 /// What a gain of B over A says, with the ends of its interval in any order.
 fn verdict(relative: f64, interval: [f64; 2], threshold: f64) -> Verdict {
-    if relative.abs() < threshold {
-        Verdict::NotDistinguishable
-    } else if interval.iter().all(|end| *end > 0.0) {
-        Verdict::Faster
-    } else if interval.iter().all(|end| *end < 0.0) {
-        Verdict::Slower
-    } else {
-        Verdict::NotDistinguishable
+    let counts = |is_so: fn(f64) -> bool| relative.abs() >= threshold && interval.into_iter().all(is_so);
+    match (counts(|end| end > 0.0), counts(|end| end < 0.0)) {
+        (true, _) => Verdict::Faster,
+        (_, true) => Verdict::Slower,
+        _ => Verdict::NotDistinguishable,
     }
 }
 

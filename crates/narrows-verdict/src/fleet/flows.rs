@@ -8,7 +8,8 @@
 use std::collections::BTreeSet;
 
 use narrows_base::lists::ends;
-use narrows_base::units::Nanos;
+
+use super::samples::FlowActivity;
 
 /// A connection that is busy for this share of the time has a full queue ahead of it, or a receiver that is slow.
 const BUSY: f64 = 0.8;
@@ -29,14 +30,8 @@ pub struct Flow {
     pub client: usize,
     /// The server, by its place among the servers.
     pub server: usize,
-    /// The share of the time with data on its way.
-    pub busy: f64,
-    /// The share of the time that the receiver's window was the limit.
-    pub window_limited: f64,
-    /// The median round trip.
-    pub rtt: Nanos,
-    /// The least round trip.
-    pub least_rtt: Nanos,
+    /// What the sender saw.
+    pub seen: FlowActivity,
     /// Whether the client gets all that was asked for, so that nothing on its way limits it, however long segments wait.
     pub is_capped: bool,
 }
@@ -59,10 +54,10 @@ pub enum Congested {
 impl Flow {
     /// Whether a full queue is on its way, among all connections.
     pub fn is_congested(&self, among: &[Self]) -> bool {
-        let least = among.iter().map(|flow| flow.least_rtt.get()).min().unwrap_or(0).max(1);
-        let longest = among.iter().map(|flow| flow.rtt.get()).max().unwrap_or(0);
-        let is_queued = self.rtt.get() >= least.saturating_mul(QUEUED).max(longest / OF_LONGEST);
-        !self.is_capped && self.busy >= BUSY && self.window_limited < WINDOW && is_queued
+        let least = among.iter().map(|flow| flow.seen.least_rtt.get()).min().unwrap_or(0).max(1);
+        let longest = among.iter().map(|flow| flow.seen.rtt.get()).max().unwrap_or(0);
+        let is_queued = self.seen.rtt.get() >= least.saturating_mul(QUEUED).max(longest / OF_LONGEST);
+        !self.is_capped && self.seen.busy >= BUSY && self.seen.window_limited < WINDOW && is_queued
     }
 }
 
@@ -77,7 +72,7 @@ pub fn congested(flows: &[Flow]) -> Congested {
         return Congested::None;
     }
     let full = flows.iter().filter(|flow| flow.is_congested(flows));
-    let rtts: Vec<f64> = full.map(|flow| flow.rtt.get() as f64).collect();
+    let rtts: Vec<f64> = full.map(|flow| flow.seen.rtt.get() as f64).collect();
     let is_one_queue = ends(&rtts).is_some_and(|[low, high]| high <= low * EQUAL);
     let is_whole = servers.is_disjoint(&free_servers);
     let are_pairs = is_whole && serves_one_each(flows, &servers);
@@ -97,29 +92,21 @@ pub fn congested(flows: &[Flow]) -> Congested {
 /// Whether each of these servers has one client. Then all connections of a server are those of one client, and tell its card from the
 /// client's no more.
 pub fn serves_one_each(flows: &[Flow], servers: &BTreeSet<usize>) -> bool {
-    servers.iter().all(|server| {
-        let of: BTreeSet<usize> =
-            flows.iter().filter(|flow| flow.server == *server).map(|flow| flow.client).collect();
-        of.len() == 1
-    })
+    let clients =
+        |server: usize| flows.iter().filter(move |flow| flow.server == server).map(|flow| flow.client);
+    servers.iter().all(|server| clients(*server).collect::<BTreeSet<usize>>().len() == 1)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use narrows_base::units::Nanos;
     use proptest::prelude::*;
 
     fn flow(client: usize, server: usize, busy: f64, rtt_us: u64) -> Flow {
-        let rtt = Nanos::new(rtt_us * 1000);
-        Flow {
-            client,
-            server,
-            busy,
-            window_limited: 0.0,
-            rtt,
-            least_rtt: Nanos::new(50_000),
-            is_capped: false,
-        }
+        let (rtt, least_rtt) = (Nanos::new(rtt_us * 1000), Nanos::new(50_000));
+        let seen = FlowActivity { busy, rtt, least_rtt, ..FlowActivity::default() };
+        Flow { client, server, seen, is_capped: false }
     }
 
     fn six(busy: impl Fn(usize) -> (f64, u64)) -> Vec<Flow> {
@@ -143,8 +130,9 @@ mod tests {
 
     #[test]
     fn a_slow_receiver_and_a_busy_sender_without_a_queue_are_no_congestion() {
-        let slow = six(|_| (0.99, 11_000)).into_iter().map(|flow| Flow { window_limited: 0.9, ..flow });
-        assert_eq!(congested(&slow.collect::<Vec<_>>()), Congested::None);
+        let mut slow = six(|_| (0.99, 11_000));
+        slow.iter_mut().for_each(|flow| flow.seen.window_limited = 0.9);
+        assert_eq!(congested(&slow), Congested::None);
         assert_eq!(congested(&six(|_| (0.99, 90))), Congested::None);
         assert_eq!(congested(&[]), Congested::None);
     }
@@ -201,7 +189,7 @@ mod tests {
         ) {
             let flows: Vec<Flow> =
                 looks.into_iter().map(|(client, server, busy, rtt)| flow(client, server, busy, rtt)).collect();
-            let full: BTreeSet<usize> = flows.iter().filter(|flow| flow.busy >= BUSY).map(|flow| flow.client).collect();
+            let full: BTreeSet<usize> = flows.iter().filter(|flow| flow.seen.busy >= BUSY).map(|flow| flow.client).collect();
             if let Congested::Between(named) | Congested::Clients(named) = congested(&flows) {
                 prop_assert!(named.is_subset(&full));
             }

@@ -10,7 +10,7 @@ use narrows_base::units::{BytesPerSec, human};
 use serde::{Deserialize, Serialize};
 
 use super::flows::Flow;
-use super::point::Point;
+use super::point::{HostPoint, Point};
 use super::record::{Host, Load, PointRecord, Run};
 use super::samples::{Activity, DiskActivity, FlowActivity};
 use crate::Confidence;
@@ -135,7 +135,14 @@ impl Case<'_> {
 
     fn rate_of(&self, clients: &BTreeSet<usize>) -> BytesPerSec {
         let hosts = self.point.counted().filter(|host| clients.contains(&host.client));
-        hosts.fold(BytesPerSec::default(), |sum, host| sum + host.rate())
+        hosts.map(HostPoint::rate).sum()
+    }
+
+    /// A limit of these clients, with how sure it is and why.
+    fn limit(&self, kind: Kind, name: &str, clients: Vec<usize>, why: (Confidence, Vec<String>)) -> Limit {
+        let (confidence, evidence) = why;
+        let bytes_per_second = self.rate_of(&clients.iter().copied().collect());
+        Limit { bytes_per_second, kind, name: name.to_owned(), clients, confidence, evidence }
     }
 
     fn reads_most(&self) -> bool {
@@ -182,35 +189,16 @@ impl Case<'_> {
         if self.is_local() {
             return Vec::new();
         }
-        let mut ends: BTreeMap<(&str, &str), usize> = BTreeMap::new();
-        for (client, activity) in self.clients.iter().enumerate() {
-            for flow in activity.iter().flat_map(|activity| &activity.flows) {
-                ends.insert((&flow.remote, &flow.local), client);
-            }
-        }
+        let ends: BTreeMap<(&str, &str), usize> =
+            each_flow(self.clients).map(|(client, flow)| ((&*flow.remote, &*flow.local), client)).collect();
         let counted = self.counted();
-        let mut flows: Vec<(f64, Flow)> = Vec::new();
-        for (server, activity) in self.servers.iter().enumerate() {
-            for theirs in activity.iter().flat_map(|activity| &activity.flows) {
-                let Some(client) = ends.get(&(theirs.local.as_str(), theirs.remote.as_str())).copied() else {
-                    continue;
-                };
-                let sender = if self.reads_most() { Some(theirs) } else { self.of_client(client, theirs) };
-                if let Some(flow) = sender.filter(|_| counted.contains(&client)) {
-                    let seen = Flow {
-                        client,
-                        server,
-                        busy: flow.busy,
-                        window_limited: flow.window_limited,
-                        rtt: flow.rtt,
-                        least_rtt: flow.least_rtt,
-                        is_capped: limit::is_at_its_cap(self, client),
-                    };
-                    flows.push((flow.sent.get(), seen));
-                }
-            }
-        }
-        that_carry(flows)
+        let flows = each_flow(self.servers).filter_map(|(server, theirs)| {
+            let client =
+                *ends.get(&(&*theirs.local, &*theirs.remote)).filter(|client| counted.contains(client))?;
+            let seen = if self.reads_most() { theirs } else { self.of_client(client, theirs)? };
+            Some(Flow { client, server, seen: seen.clone(), is_capped: limit::is_at_its_cap(self, client) })
+        });
+        that_carry(flows.collect())
     }
 
     fn of_client(&self, client: usize, theirs: &FlowActivity) -> Option<&FlowActivity> {
@@ -219,19 +207,27 @@ impl Case<'_> {
     }
 }
 
+/// Each connection that hosts saw, with the place of the host.
+fn each_flow(hosts: &[Option<Activity>]) -> impl Iterator<Item = (usize, &FlowActivity)> {
+    let seen =
+        hosts.iter().enumerate().flat_map(|(place, activity)| activity.iter().map(move |it| (place, it)));
+    seen.flat_map(|(place, activity)| activity.flows.iter().map(move |flow| (place, flow)))
+}
+
 /// The connections that carry what their client asks for. NVMe/TCP has an administrative queue beside those of data, and controllers
 /// that are not in use: a keep-alive now and then, which is never late, says nothing of a queue.
-fn that_carry(flows: Vec<(f64, Flow)>) -> Vec<Flow> {
+fn that_carry(flows: Vec<Flow>) -> Vec<Flow> {
     /// Of the client's busiest connection. A keep-alive is a command of 72 bytes with its header, every few seconds (`NVME_DEFAULT_KATO`,
     /// 5 s, drivers/nvme/host/nvme.h): far less than a hundredth of what is load.
     const LEAST: f64 = 0.01;
     let mut most: BTreeMap<usize, f64> = BTreeMap::new();
-    for (sent, flow) in &flows {
+    let sent = |flow: &Flow| flow.seen.sent.get();
+    for flow in &flows {
         let of_client = most.entry(flow.client).or_default();
-        *of_client = of_client.max(*sent);
+        *of_client = of_client.max(sent(flow));
     }
-    let carries = |sent: f64, flow: &Flow| sent > 0.0 && sent >= most[&flow.client] * LEAST;
-    flows.into_iter().filter(|(sent, flow)| carries(*sent, flow)).map(|(_, flow)| flow).collect()
+    let carries = |flow: &Flow| sent(flow) > 0.0 && sent(flow) >= most[&flow.client] * LEAST;
+    flows.into_iter().filter(carries).collect()
 }
 
 /// At most three names, and how many more.
@@ -241,21 +237,17 @@ fn listed<'n>(names: impl IntoIterator<Item = &'n str>) -> String {
 
 fn sentence(case: &Case<'_>, limit: &Limit) -> String {
     let counted = case.point.counted().count();
-    let hosts = if counted == 1 { "1 client" } else { "clients" };
-    let number = if counted == 1 { String::new() } else { format!("{counted} ") };
     let verb = match (case.point.read.rate.get() > 0.0, case.point.write.rate.get() > 0.0) {
         (true, true) => "read and wrote",
         (false, true) => "wrote",
         _ => "read",
     };
-    let achieved = format!("{number}{hosts} {verb} {}", case.point.rate());
+    let achieved = format!("{} {verb} {}", human::counted(counted, "client"), case.point.rate());
     if counted == 0 {
         return "No client has a result that counts.".to_owned();
     }
     let share = match limit.clients.len() {
-        some if some < counted => {
-            format!(" {some} of them ({})", limit.bytes_per_second)
-        }
+        some if some < counted => format!(" {some} of them ({})", limit.bytes_per_second),
         _ => " them".to_owned(),
     };
     match limit.kind {
@@ -272,14 +264,13 @@ fn sentence(case: &Case<'_>, limit: &Limit) -> String {
             format!("{achieved}, but from {}.", limit.name)
         }
         Kind::Network => format!("{achieved}; the network limits{share}, and which side of it is not known."),
-        _ => format!("{achieved}; {} {}{share}.", limit.name, verb_of(limit)),
+        _ => {
+            let several = ["processors", "drives", "each host's own drives"];
+            let are_several = several.iter().any(|those| limit.name.starts_with(those));
+            let verb = if are_several { "limit" } else { "limits" };
+            format!("{achieved}; {} {verb}{share}.", limit.name)
+        }
     }
-}
-
-/// `limits` of one thing, `limit` of several.
-fn verb_of(limit: &Limit) -> &'static str {
-    let is_many = ["processors", "drives", "each host's own drives"];
-    if is_many.iter().any(|many| limit.name.starts_with(many)) { "limit" } else { "limits" }
 }
 
 /// Bytes that are missing further along the way beyond this share came from a cache.
@@ -292,58 +283,49 @@ fn conserve(case: &Case<'_>) -> Conservation {
     let side = usize::from(case.reads_most());
     let watched: Vec<&Activity> = case.servers.iter().flatten().collect();
     let is_whole = !watched.is_empty() && watched.len() == case.run.servers.len();
-    let servers = (is_whole && case.is_remote())
-        .then(|| watched.iter().fold(BytesPerSec::default(), |sum, activity| sum + activity.network()[side]));
+    let servers =
+        (is_whole && case.is_remote()).then(|| watched.iter().map(|activity| activity.network()[side]).sum());
     let drives = drives_carried(case);
-    let (differs, cache_of) = missing_bytes(case, clients, servers, drives).unzip();
-    Conservation { clients, servers, drives, differs, cache_of }
+    let whole = Conservation { clients, servers, drives, ..Conservation::default() };
+    let (differs, cache_of) = missing_bytes(case, &whole).unzip();
+    Conservation { differs, cache_of, ..whole }
 }
 
 /// Where bytes are missing along the way, and so whose cache answered.
-fn missing_bytes(
-    case: &Case<'_>,
-    clients: BytesPerSec,
-    servers: Option<BytesPerSec>,
-    drives: Option<BytesPerSec>,
-) -> Option<(String, Side)> {
+fn missing_bytes(case: &Case<'_>, whole: &Conservation) -> Option<(String, Side)> {
+    let Conservation { clients, servers, drives, .. } = *whole;
     let short = |of: BytesPerSec, is: &BytesPerSec| is.get() < of.get() * (1.0 - MISSING);
     if let Some(sent) = servers.filter(|sent| short(clients, sent)) {
-        let (counted, sent) = (human::rate(clients), human::rate(sent));
         let text = format!(
-            "the clients counted {counted}, the servers' network cards carried {sent}: a cache of the clients answered"
+            "the clients counted {clients}, the servers' network cards carried {sent}: a cache of the clients answered"
         );
         return Some((text, Side::Clients));
     }
     // What is written reaches drives later.
     let before = servers.unwrap_or(clients);
     let carried = drives.filter(|read| case.reads_most() && short(before, read))?;
-    let (read, carried) = (human::rate(before), human::rate(carried));
-    let side = if case.is_remote() { Side::Servers } else { Side::Clients };
-    let of = if side == Side::Servers { "the servers'" } else { "the hosts'" };
-    Some((format!("{read} were read, {of} drives carried {carried}: the rest came from memory"), side))
+    let (side, of) = match case.is_remote() {
+        true => (Side::Servers, "the servers'"),
+        false => (Side::Clients, "the hosts'"),
+    };
+    Some((format!("{before} were read, {of} drives carried {carried}: the rest came from memory"), side))
 }
 
 /// What the drives below all targets carried: those of the servers where the storage is theirs, else each client's own. `None` where
 /// drives of one host are not known.
 fn drives_carried(case: &Case<'_>) -> Option<BytesPerSec> {
-    let carried = |activity: &Activity, drives: &[String]| {
-        drives.iter().try_fold(BytesPerSec::default(), |sum, name| {
-            let disk = activity.disks.get(name)?;
-            Some(sum + case.through(disk))
-        })
-    };
     let (hosts, activities, places): (_, _, Vec<usize>) = match case.is_remote() {
         true => (&case.run.servers, case.servers, (0..case.run.servers.len()).collect()),
         false => (&case.run.clients, case.clients, case.counted()),
     };
-    let mut sum = BytesPerSec::default();
-    for place in &places {
-        let target = hosts.get(*place)?.target.as_ref()?;
-        let activity = activities.get(*place)?.as_ref()?;
-        let names = Some(&target.drives).filter(|drives| !drives.is_empty())?;
-        sum = sum + carried(activity, names)?;
-    }
-    (!places.is_empty()).then_some(sum)
+    let carried = |place: &usize| -> Option<BytesPerSec> {
+        let names = &hosts.get(*place)?.target.as_ref()?.drives;
+        let disks = &activities.get(*place)?.as_ref()?.disks;
+        let sum: Option<BytesPerSec> = names.iter().map(|name| Some(case.through(disks.get(name)?))).sum();
+        sum.filter(|_| !names.is_empty())
+    };
+    let sum: Option<BytesPerSec> = places.iter().map(carried).sum();
+    sum.filter(|_| !places.is_empty())
 }
 
 /// A run that gets this share of what a part gave alone is at that part's limit.

@@ -58,15 +58,12 @@ impl Bins {
         if total == 0.0 || total * (1.0 - percent / 100.0) < BEYOND {
             return None;
         }
-        let wanted = percent / 100.0 * total;
         let mut below = 0.0;
-        for (bin, count) in &self.0 {
+        let mut bins = self.0.iter().map(|(bin, count)| {
             below += *count as f64;
-            if below >= wanted {
-                return Some(Nanos::new(*bin));
-            }
-        }
-        None
+            (bin, below)
+        });
+        bins.find(|(_, below)| *below >= percent / 100.0 * total).map(|(bin, _)| Nanos::new(*bin))
     }
 
     /// The mean of the middles; a bucket is at most 1/64 of its value wide.
@@ -134,18 +131,13 @@ impl Series {
     /// before it. `offset_ns` is what the host's clock is ahead of ours.
     pub fn of_rates(lines: &[Line], is_write: bool, begin_ns: u64, offset_ns: i64) -> Self {
         let mut before = begin_ns;
-        let mut spans = Vec::with_capacity(lines.len());
-        for line in lines.iter().filter(|line| line.is_write == is_write) {
-            let end = on_our_clock(line.at_ms.saturating_mul(1_000_000), offset_ns);
-            if end <= before {
-                continue;
-            }
-            let span = Window { begin_ns: before, end_ns: end };
-            let bytes = line.value as f64 * 1024.0 * span.length().as_secs_f64();
-            spans.push((span, bytes));
-            before = end;
-        }
-        Self { spans }
+        let spans = lines.iter().filter(|line| line.is_write == is_write).filter_map(|line| {
+            let end_ns = on_our_clock(line.at_ms.saturating_mul(1_000_000), offset_ns);
+            let span = Some(Window { begin_ns: before, end_ns }).filter(|_| end_ns > before)?;
+            before = end_ns;
+            Some((span, line.value as f64 * 1024.0 * span.length().as_secs_f64()))
+        });
+        Self { spans: spans.collect() }
     }
 
     /// One span. A log of rates ends with its last whole step: what a job moved afterwards stands in its sums alone.

@@ -1,5 +1,6 @@
 //! One run of many hosts: who took part, the common window, and what they did in it.
 
+use narrows_base::lists::ends;
 use narrows_base::units::{Bytes, BytesPerSec, Nanos};
 use narrows_paste::results::fio_client::{self, Direction, Line, Output};
 
@@ -115,34 +116,23 @@ struct SeenHost<'t> {
     extent: Option<Window>,
     reads: Vec<Series>,
     writes: Vec<Series>,
-    /// Logs of histograms and what the clock is ahead. They are read host by host: all of them at once take much memory.
-    histograms: Vec<(&'t str, i64)>,
+    /// Its logs of histograms are read host by host: all of them at once take much memory.
+    told: &'t Told,
 }
 
 impl Point {
     /// Counts a run. `told` has the files of each host, in the order of the record. `averaged` is the step of the logs.
     pub fn of(record: &PointRecord, told: &[Told], averaged: Nanos) -> Self {
-        let mut seen: Vec<SeenHost<'_>> = record
-            .hosts
-            .iter()
-            .zip(told)
-            .map(|(outcome, told)| SeenHost::of(outcome, told, averaged))
-            .collect();
-        let planned = record.load.time_ns;
-        for host in &mut seen {
-            host.note_lateness(record.start_ns, planned);
-        }
-        let extents =
-            || seen.iter().filter(|host| host.outcome.state.counts()).filter_map(|host| host.extent);
-        let window = Window::common(extents());
-        let begins = || seen.iter().filter(|host| host.outcome.state.counts()).filter_map(|host| host.began);
-        let start_spread = begins().max().zip(begins().min()).map(|(last, first)| Nanos::new(last - first));
-        let hosts: Vec<HostPoint> = record
-            .hosts
-            .iter()
-            .zip(seen)
-            .map(|(outcome, seen)| seen.within(outcome.client, window))
-            .collect();
+        let hosts = record.hosts.iter().zip(told);
+        let seen = hosts.map(|(outcome, told)| SeenHost::of(outcome, told, averaged));
+        let seen: Vec<_> =
+            seen.map(|host| host.with_lateness(record.start_ns, record.load.time_ns)).collect();
+        let counted = || seen.iter().filter(|host| host.outcome.state.counts());
+        let window = Window::common(counted().filter_map(|host| host.extent));
+        let begins: Vec<u64> = counted().filter_map(|host| host.began).collect();
+        let start_spread = ends(&begins).map(|[first, last]| Nanos::new(last - first));
+        let hosts = record.hosts.iter().zip(seen);
+        let hosts: Vec<_> = hosts.map(|(outcome, seen)| seen.within(outcome.client, window)).collect();
         let overlap = hosts.iter().filter_map(|host| host.overlap).reduce(f64::min);
         let counted = || hosts.iter().filter(|host| host.outcome.state.counts());
         let read = Side::sum(counted().map(|host| &host.read), window);
@@ -188,47 +178,33 @@ impl<'t> SeenHost<'t> {
             let begin = first.unwrap_or(0);
             let mut all: Vec<Series> =
                 rates.iter().map(|lines| Series::of_rates(lines, is_write, begin, ahead)).collect();
-            let told = if is_write { output.write.bytes } else { output.read.bytes };
-            all.extend(extent.and_then(|extent| rest(&all, told, extent)));
+            let counted = if is_write { output.write.bytes } else { output.read.bytes };
+            all.extend(extent.and_then(|extent| rest(&all, counted, extent)));
             all
         };
-        let histograms = told.histograms.iter().map(|text| (text.as_str(), ahead)).collect();
         let (reads, writes) = (of(false), of(true));
-        Self {
-            outcome,
-            output,
-            began,
-            extent: extent.filter(|extent| extent.length().get() > 0),
-            reads,
-            writes,
-            histograms,
-        }
+        let extent = extent.filter(|extent| extent.length().get() > 0);
+        Self { outcome, output, began, extent, reads, writes, told }
     }
 
     /// A host whose start alone costs more of the time than may be missing is late.
-    fn note_lateness(&mut self, start_ns: u64, planned: Nanos) {
-        if self.outcome.state != State::Ok {
-            return;
-        }
-        let Some(began) = self.began.filter(|_| self.extent.is_some()) else {
-            self.outcome = PointOutcome::failed("fio left no log of when it ran");
-            return;
+    fn with_lateness(self, start_ns: u64, planned: Nanos) -> Self {
+        let late = self.began.filter(|_| self.extent.is_some()).map(|began| began.saturating_sub(start_ns));
+        let outcome = match late {
+            _ if self.outcome.state != State::Ok => return self,
+            None => PointOutcome::failed("fio left no log of when it ran"),
+            Some(late) if late as f64 > (1.0 - LEAST_OVERLAP) * planned.get() as f64 => {
+                let reason = format!("began {} after the common start", Nanos::new(late));
+                PointOutcome { state: State::Late, reason: Some(reason) }
+            }
+            Some(_) => return self,
         };
-        let late = began.saturating_sub(start_ns);
-        if late as f64 > (1.0 - LEAST_OVERLAP) * planned.get() as f64 {
-            let after = narrows_base::units::human::time(Nanos::new(late));
-            self.outcome = PointOutcome {
-                state: State::Late,
-                reason: Some(format!("began {after} after the common start")),
-            };
-        }
+        Self { outcome, ..self }
     }
 
     fn within(self, client: usize, window: Option<Window>) -> HostPoint {
         let window = window.filter(|_| self.outcome.state.counts());
-        let bytes = |series: &[Series], window: Window| {
-            series.iter().fold(Bytes::new(0), |sum, one| sum + one.within(window))
-        };
+        let bytes = |series: &[Series], window| series.iter().map(|one| one.within(window)).sum::<Bytes>();
         let rate_in = |part: Window| {
             (bytes(&self.reads, part) + bytes(&self.writes, part)).per(part.length().duration())
         };
@@ -244,19 +220,17 @@ impl<'t> SeenHost<'t> {
                 all_bytes: Bytes::new(told.bytes),
                 latency: Bins::from(told.bins.clone()),
                 latency_in_window: window.zip(self.extent).map_or_else(Bins::default, |(window, extent)| {
-                    in_window(&self.histograms, is_write, window, extent.begin_ns)
+                    in_window(self.told, is_write, window, extent.begin_ns)
                 }),
                 least: (told.ios > 0).then(|| Nanos::new(told.least_ns)),
                 greatest: (told.ios > 0).then(|| Nanos::new(told.greatest_ns)),
             }
         };
-        let share = |(extent, window): (Window, Window)| {
-            window.length().as_secs_f64() / extent.length().as_secs_f64()
-        };
+        let seconds = |window: Window| window.length().as_secs_f64();
         HostPoint {
             client,
             began_ns: self.began,
-            overlap: self.extent.zip(window).map(share),
+            overlap: self.extent.zip(window).map(|(extent, window)| seconds(window) / seconds(extent)),
             read: side(&self.reads, &self.output.read, false),
             write: side(&self.writes, &self.output.write, true),
             extent: self.extent,
@@ -301,12 +275,12 @@ fn rest(all: &[Series], told: u64, extent: Window) -> Option<Series> {
 }
 
 /// The latencies of spans that lie wholly in a window; the span of a line begins with the line before.
-fn in_window(histograms: &[(&str, i64)], is_write: bool, window: Window, begin_ns: u64) -> Bins {
+fn in_window(told: &Told, is_write: bool, window: Window, begin_ns: u64) -> Bins {
     let mut bins = Bins::default();
-    for (text, ahead) in histograms {
+    for text in &told.histograms {
         let mut before = begin_ns;
         for line in fio_client::histograms(text).iter().filter(|line| line.is_write == is_write) {
-            let end = on_our_clock(line.at_ms.saturating_mul(1_000_000), *ahead);
+            let end = on_our_clock(line.at_ms.saturating_mul(1_000_000), told.clock_ahead_ns);
             if before >= window.begin_ns && end <= window.end_ns {
                 bins.merge(&Bins::from(line.bins.clone()));
             }

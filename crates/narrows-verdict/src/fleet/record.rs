@@ -186,7 +186,7 @@ pub struct DrivesRate {
 impl DrivesLeg {
     /// What all together read a second; `None` where nothing was read.
     pub fn rate(&self) -> Option<BytesPerSec> {
-        let sum = self.rates.iter().fold(BytesPerSec::default(), |sum, one| sum + one.bytes_per_second);
+        let sum: BytesPerSec = self.rates.iter().map(|one| one.bytes_per_second).sum();
         (sum.get() > 0.0).then_some(sum)
     }
 
@@ -206,7 +206,7 @@ fn is_at(rate: Option<BytesPerSec>, cap: Option<BytesPerSec>) -> bool {
 impl NetworkLeg {
     /// What all together carried a second; `None` where nothing came in.
     pub fn rate(&self) -> Option<BytesPerSec> {
-        let bytes = self.flows.iter().fold(Bytes::new(0), |sum, flow| sum + flow.bytes);
+        let bytes: Bytes = self.flows.iter().map(|flow| flow.bytes).sum();
         (bytes.get() > 0 && self.time_ns.get() > 0).then(|| bytes.per(self.time_ns.duration()))
     }
 

@@ -155,29 +155,20 @@ impl Activity {
         let processors = |before, after| part_of(span, before, after);
         let disk = |(name, after): (&String, &DiskCounts)| {
             let before = first.disks.get(name)?;
-            Some((
-                name.clone(),
-                DiskActivity {
-                    read: rate(before.read, after.read),
-                    written: rate(before.written, after.written),
-                    busy: part_of(span, before.busy_ns, after.busy_ns).min(1.0),
-                },
-            ))
+            let (read, written) = (rate(before.read, after.read), rate(before.written, after.written));
+            let busy = part_of(span, before.busy_ns, after.busy_ns).min(1.0);
+            Some((name.clone(), DiskActivity { read, written, busy }))
         };
         let nic = |(name, after): (&String, &[u64; 2])| {
             let before = first.nics.get(name)?;
             Some((name.clone(), [rate(before[0], after[0]), rate(before[1], after[1])]))
         };
-        let cpus: Vec<(f64, f64)> = first
-            .cpus
-            .iter()
-            .zip(&last.cpus)
-            .filter_map(|(before, after)| {
-                let busy = after[0].saturating_sub(before[0]) as f64;
-                let all = busy + after[1].saturating_sub(before[1]) as f64;
-                (all > 0.0).then_some((busy, all))
-            })
-            .collect();
+        let cpus = first.cpus.iter().zip(&last.cpus).filter_map(|(before, after)| {
+            let busy = after[0].saturating_sub(before[0]) as f64;
+            let all = busy + after[1].saturating_sub(before[1]) as f64;
+            (all > 0.0).then_some((busy, all))
+        });
+        let cpus: Vec<(f64, f64)> = cpus.collect();
         let sum = |of: fn(&(f64, f64)) -> f64| cpus.iter().map(of).sum::<f64>();
         let (busy, all) = (sum(|cpu| cpu.0), sum(|cpu| cpu.1));
         Some(Self {
@@ -206,7 +197,7 @@ impl Activity {
     pub fn network(&self) -> [BytesPerSec; 2] {
         let is_own = |name: &String| name != "lo" && !self.stacked.contains(name);
         let nics = || self.nics.iter().filter(|(name, _)| is_own(name)).map(|(_, rates)| rates);
-        [0, 1].map(|side| nics().fold(BytesPerSec::default(), |sum, rates| sum + rates[side]))
+        [0, 1].map(|side| nics().map(|rates| rates[side]).sum())
     }
 }
 
@@ -223,11 +214,8 @@ fn part_of(span: Nanos, before: u64, after: u64) -> f64 {
 /// The connections of samples that span so much time. fio closes its own with its last I/O, which may be a moment before the window
 /// ends: each counts from the first sample to the last that has it, and those that are there for less than half of the time are left out.
 fn flows(inside: &[&Sample], span: Nanos) -> Vec<FlowActivity> {
-    let ends: BTreeSet<(&str, &str)> = inside
-        .iter()
-        .flat_map(|sample| &sample.flows)
-        .map(|flow| (flow.local.as_str(), flow.remote.as_str()))
-        .collect();
+    let flows = inside.iter().flat_map(|sample| &sample.flows);
+    let ends: BTreeSet<_> = flows.map(|flow| (flow.local.as_str(), flow.remote.as_str())).collect();
     ends.into_iter().filter_map(|ends| flow(inside, ends, span)).collect()
 }
 

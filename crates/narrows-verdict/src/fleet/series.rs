@@ -73,14 +73,11 @@ impl Step {
 
     /// Of all hosts together.
     fn whole(&self, x: f64) -> sweep::Point {
-        let rate = self.hosts.iter().fold(BytesPerSec::default(), |sum, (_, rate, _)| sum + *rate);
+        let bytes_per_second = self.hosts.iter().map(|(_, rate, _)| *rate).sum();
         let parts = self.hosts.iter().map(|(.., parts)| parts.len()).min().unwrap_or_default();
-        let of_part = |part: usize| {
-            let rates = self.hosts.iter().filter_map(|(.., parts)| parts.get(part));
-            rates.fold(BytesPerSec::default(), |sum, rate| sum + *rate)
-        };
-        let sums: Vec<_> = (0..parts).map(of_part).collect();
-        sweep::Point { x, bytes_per_second: rate, ci95: ci95(&sums) }
+        let of_part = |part: usize| self.hosts.iter().filter_map(move |(.., parts)| parts.get(part));
+        let sums: Vec<BytesPerSec> = (0..parts).map(|part| of_part(part).copied().sum()).collect();
+        sweep::Point { x, bytes_per_second, ci95: ci95(&sums) }
     }
 
     fn of_host(&self, client: usize, x: f64) -> Option<sweep::Point> {
@@ -156,6 +153,7 @@ fn one(along: Along, mut group: Vec<&Step>, name: &dyn Fn(usize) -> String) -> O
         let points: Vec<_> = alike.iter().filter_map(|step| step.of_host(client, x(step))).collect();
         earlier(|| name(client), &points, &shape)
     };
+    let left_out = |step: &&Step| LeftOut { at: along.of(&step.load), hosts: step.hosts.len() };
     Some(Series {
         along,
         of: alike.first()?.load.clone(),
@@ -163,10 +161,7 @@ fn one(along: Along, mut group: Vec<&Step>, name: &dyn Fn(usize) -> String) -> O
         earlier: hosts.iter().filter_map(|client| of_host(*client)).collect(),
         points,
         shape,
-        left_out: other
-            .iter()
-            .map(|step| LeftOut { at: along.of(&step.load), hosts: step.hosts.len() })
-            .collect(),
+        left_out: other.iter().map(left_out).collect(),
     })
 }
 

@@ -4,8 +4,7 @@ use narrows_base::units::{Bytes, BytesPerSec, Nanos, human};
 use narrows_machine::block::CryptTable;
 use narrows_model::path::CryptHop;
 
-use super::step::At;
-use super::{Cause, Loss};
+use super::{At, Cause, Loss};
 use crate::finding::{Confidence, Evidence};
 
 /// A mapping that gives this much of what its cipher gives on one core is bound by it.
@@ -52,6 +51,13 @@ fn by_cipher(at: &At<'_>, hop: &CryptHop, busy: f64, in_worker: bool) -> Loss {
     let longer = of_the_kernel(at, hop)
         .zip(hop.table.value())
         .and_then(|(cipher, table)| with_long_sectors(each, cipher, table));
+    // What short sectors cost cannot be told from the cipher itself here.
+    let short = match hop.table.value() {
+        Some(table) if table.sector_size.get() == 512 => {
+            " It is called for every 512 bytes; sectors of 4 KiB would spare seven of eight calls."
+        }
+        _ => "",
+    };
     let (cause, summary) = match longer.filter(|gain| *gain >= WORTH_IT) {
         Some(gain) => (
             Cause::CryptSectorSize,
@@ -64,8 +70,7 @@ fn by_cipher(at: &At<'_>, hop: &CryptHop, busy: f64, in_worker: bool) -> Loss {
         None => (
             Cause::CipherPerCore,
             format!(
-                "{name}: the cipher uses up {busy:.1} cores at {each} each, while the layers below have room.{}",
-                short_sectors(hop)
+                "{name}: the cipher uses up {busy:.1} cores at {each} each, while the layers below have room.{short}"
             ),
         ),
     };
@@ -79,15 +84,6 @@ fn by_cipher(at: &At<'_>, hop: &CryptHop, busy: f64, in_worker: bool) -> Loss {
         .with(rate)
         .with(sector)
         .with(at.busiest())
-}
-
-/// A word on short sectors, where what they cost cannot be told from the cipher itself.
-fn short_sectors(hop: &CryptHop) -> &'static str {
-    if hop.table.value().is_some_and(|table| table.sector_size.get() == 512) {
-        " It is called for every 512 bytes; sectors of 4 KiB would spare seven of eight calls."
-    } else {
-        ""
-    }
 }
 
 /// What 4 KiB sectors would bring, as a part of the rate on one full core; `None` where sectors are long already.
@@ -119,8 +115,7 @@ struct Between {
 impl Between {
     fn of(at: &At<'_>, hop: &CryptHop) -> Option<Self> {
         let above = at.case.hop_disk(at.hop)?.read_latency?;
-        let below = |rung: &super::Rung| at.case.hop_disk(at.case.path().hop(&rung.hop)?);
-        let below = at.members().filter_map(|rung| below(rung)?.read_latency).max()?;
+        let below = at.members().filter_map(|rung| at.disk(rung)?.read_latency).max()?;
         let block = at.case.measurement()?.workload.block_size;
         let waiting = waiting(at)?;
         let rate = at.case.cipher_on_one_core(hop).filter(|rate| rate.get() > 0.0);

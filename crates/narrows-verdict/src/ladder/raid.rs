@@ -1,13 +1,13 @@
 //! Arrays and volumes: what each layout does to the rates of its members.
 
+use narrows_base::stats;
 use narrows_base::units::{Bytes, BytesPerSec, human};
 use narrows_model::ceiling::queueing::at_work;
 use narrows_model::path::{Hop, HopSpec, RaidLevel, VolumeLayout};
 use serde::{Deserialize, Serialize};
 
-use super::step::{At, gone};
-use super::{Cause, Loss, Rung, SIGNIFICANT};
-use crate::finding::{Advice, Code, Confidence, Evidence, Finding, Severity};
+use super::{At, Cause, Loss, Rung, SIGNIFICANT, gone};
+use crate::finding::{Code, Confidence, Evidence, Finding, Severity};
 
 /// A rate within this part of what the slowest member allows is that; chance, and what the array itself costs, is the rest.
 const NEAR: std::ops::RangeInclusive<f64> = 0.85..=1.1;
@@ -88,12 +88,10 @@ fn slowest(at: &At<'_>) -> Option<Loss> {
     }
     let hop = at.case.path().hop(&slow.hop)?;
     let alone = slow.rate()?;
-    let times = at.share(slow).map_or(0.0, |share| 1.0 / share);
+    let times = human::count(at.share(slow).map_or(0.0, |share| 1.0 / share));
     let summary = format!(
-        "{} gives each member the same share: {} times the {alone} of {} is {bound}, whatever the others can do.",
-        at.hop.name,
-        human::count(times),
-        hop.name
+        "{} gives each member the same share: {times} times the {alone} of {} is {bound}, whatever the others can do.",
+        at.hop.name, hop.name
     );
     Some(at.loss(Cause::SlowestMember, hop, Confidence::High, summary).with(alone_rates(at)))
 }
@@ -111,8 +109,7 @@ fn too_shallow(at: &At<'_>) -> Option<Loss> {
     let chunk = chunk(at.hop)?;
     let pieces = block.get().div_ceil(chunk.get().max(1)).max(1);
     let working = at_work(members as f64, pieces as f64, f64::from(depth));
-    let busiest = at.members().filter_map(|rung| at.case.hop_disk(at.case.path().hop(&rung.hop)?));
-    let busy = busiest.map(|disk| disk.busy).fold(0.0, f64::max);
+    let busy = at.members().filter_map(|rung| at.disk(rung)).map(|disk| disk.busy).fold(0.0, f64::max);
     if at.is_processor_full() {
         return None;
     }
@@ -124,11 +121,12 @@ fn too_shallow(at: &At<'_>) -> Option<Loss> {
         human::block_size(chunk),
     );
     let confidence = if working < 0.9 * members as f64 { Confidence::High } else { Confidence::Low };
-    Some(
-        at.loss(Cause::ChunkOrDepth, at.hop, confidence, summary)
-            .seen("chunk", human::block_size(chunk), "the layout")
-            .seen("busiest member", human::percent(busy), "/proc/diskstats"),
-    )
+    let found = at.loss(Cause::ChunkOrDepth, at.hop, confidence, summary).seen(
+        "chunk",
+        human::block_size(chunk),
+        "the layout",
+    );
+    Some(found.seen("busiest member", human::percent(busy), "/proc/diskstats"))
 }
 
 fn chunk(hop: &Hop) -> Option<Bytes> {
@@ -142,20 +140,20 @@ fn chunk(hop: &Hop) -> Option<Bytes> {
 /// The part of the layer's bytes that each member served, largest first, from the members' own counters.
 fn served<'a>(at: &At<'a>) -> Vec<(&'a Hop, f64)> {
     let hops = at.members().filter_map(|rung| at.case.path().hop(&rung.hop));
-    let bytes: Vec<(&Hop, f64)> =
-        hops.filter_map(|hop| Some((hop, at.case.moved(at.case.hop_disk(hop)?)))).collect();
-    let all: f64 = bytes.iter().map(|(_, bytes)| bytes).sum();
     let mut parts: Vec<(&Hop, f64)> =
-        bytes.into_iter().map(|(hop, bytes)| (hop, if all > 0.0 { bytes / all } else { 0.0 })).collect();
+        hops.filter_map(|hop| Some((hop, at.case.moved(at.case.hop_disk(hop)?)))).collect();
+    let all: f64 = parts.iter().map(|(_, bytes)| bytes).sum();
+    parts.iter_mut().for_each(|(_, part)| *part = if all > 0.0 { *part / all } else { 0.0 });
     parts.sort_by(|a, b| b.1.total_cmp(&a.1));
     parts
 }
 
-fn shares(parts: &[(&Hop, f64)]) -> Vec<Evidence> {
+/// What each member served, and what it gives alone.
+fn shares(at: &At<'_>, parts: &[(&Hop, f64)]) -> Vec<Evidence> {
     let shown = |(hop, part): &(&Hop, f64)| {
         Evidence::new(format!("part served by {}", hop.id), human::percent(*part), "/proc/diskstats")
     };
-    parts.iter().map(shown).collect()
+    parts.iter().map(shown).chain(alone_rates(at)).collect()
 }
 
 /// A mirror reads one stream from one member.
@@ -173,18 +171,14 @@ fn unbalanced(at: &At<'_>) -> Option<Loss> {
         human::percent(part),
         preferred.name
     );
-    Some(
-        at.loss(Cause::ReadBalance, at.hop, Confidence::High, summary)
-            .with(shares(&parts))
-            .with(alone_rates(at)),
-    )
+    Some(at.loss(Cause::ReadBalance, at.hop, Confidence::High, summary).with(shares(at, &parts)))
 }
 
 /// A mirror that reads all members alike, but not at any one time: they hold what was asked for, and still each is idle for
 /// a part of the time.
 fn uneven_in_time(at: &At<'_>, parts: &[(&Hop, f64)]) -> Option<Loss> {
     let busy: Vec<f64> = parts.iter().filter_map(|(hop, _)| Some(at.case.hop_disk(hop)?.busy)).collect();
-    let mean = busy.iter().sum::<f64>() / busy.len().max(1) as f64;
+    let mean = stats::mean(&busy);
     if mean >= IDLE_BELOW || !at.case.media_are_saturated() {
         return None;
     }
@@ -194,11 +188,7 @@ fn uneven_in_time(at: &At<'_>, parts: &[(&Hop, f64)]) -> Option<Loss> {
         at.hop.name,
         human::percent(mean),
     );
-    Some(
-        at.loss(Cause::ReadBalance, at.hop, Confidence::Medium, summary)
-            .with(shares(parts))
-            .with(alone_rates(at)),
-    )
+    Some(at.loss(Cause::ReadBalance, at.hop, Confidence::Medium, summary).with(shares(at, parts)))
 }
 
 /// The bytes lie on one device after the other, so one of them works at a time.
@@ -208,14 +198,12 @@ fn one_after_another(at: &At<'_>) -> Option<Loss> {
     if part < ALL {
         return None;
     }
+    let (name, member, part) = (&at.hop.name, &first.name, human::percent(part));
     let summary = format!(
-        "{} is linear: {} of the bytes lay on {}, and the others had no work. It takes {}.",
-        at.hop.name,
-        human::percent(part),
-        first.name,
+        "{name} is linear: {part} of the bytes lay on {member}, and the others had no work. It takes {}.",
         gone(at)
     );
-    Some(at.loss(Cause::Linear, first, Confidence::High, summary).with(shares(&parts)).with(alone_rates(at)))
+    Some(at.loss(Cause::Linear, first, Confidence::High, summary).with(shares(at, &parts)))
 }
 
 /// The top of the ladder, read from one node.
@@ -235,10 +223,8 @@ pub struct NodeRun {
 /// The local node and the slowest remote one; `None` where chance explains the difference.
 fn slower_node(runs: &[NodeRun]) -> Option<[NodeRun; 2]> {
     let local = *runs.iter().find(|run| run.local == Some(true))?;
-    let remote = runs
-        .iter()
-        .filter(|run| run.local == Some(false))
-        .min_by(|a, b| a.bytes_per_second.get().total_cmp(&b.bytes_per_second.get()))?;
+    let remote = runs.iter().filter(|run| run.local == Some(false));
+    let remote = remote.min_by(|a, b| a.bytes_per_second.get().total_cmp(&b.bytes_per_second.get()))?;
     let high = remote.ci95.map_or(remote.bytes_per_second, |[_, high]| high);
     let low = local.ci95.map_or(local.bytes_per_second, |[low, _]| low);
     let lost = 1.0 - remote.bytes_per_second.fraction_of(local.bytes_per_second);
@@ -250,22 +236,16 @@ pub(super) fn numa_remote(runs: &[NodeRun], rung: &Rung) -> Option<Finding> {
     let [local, remote] = slower_node(runs)?;
     let lost = 1.0 - remote.bytes_per_second.fraction_of(local.bytes_per_second);
     let target = &rung.subject.path.target;
+    let (near, far) = (local.node, remote.node);
+    let (most, least, lost) = (local.bytes_per_second, remote.bytes_per_second, human::percent(lost));
     let summary = format!(
-        "Processors of node {} read {target} at {}, {} less than those of node {}, where it is attached ({}).",
-        remote.node,
-        remote.bytes_per_second,
-        human::percent(lost),
-        local.node,
-        local.bytes_per_second,
+        "Processors of node {far} read {target} at {least}, {lost} less than those of node {near}, where it is attached ({most})."
     );
-    let action = format!("Run what reads it on node {} (numactl --cpunodebind).", local.node);
-    let gain = local.bytes_per_second - remote.bytes_per_second;
-    Some(
-        Finding::on(Code::NumaRemote, Severity::Limit, target, summary)
-            .seen(format!("read from node {}", local.node), local.bytes_per_second, "the run")
-            .seen(format!("read from node {}", remote.node), remote.bytes_per_second, "the run")
-            .with_advice([Advice::with_gain(action, Some(gain))]),
-    )
+    let found = Finding::on(Code::NumaRemote, Severity::Limit, target, summary)
+        .seen(format!("read from node {near}"), most, "the run")
+        .seen(format!("read from node {far}"), least, "the run");
+    let action = format!("Run what reads it on node {near} (numactl --cpunodebind).");
+    Some(found.advise_gain(action, Some(most - least)))
 }
 
 #[cfg(test)]

@@ -5,19 +5,18 @@
 //! What crosses a hop and belongs to no drive or interface of a storage path (a display on the same chipset) is not
 //! counted, so that a lane shows the least that crosses it.
 
-mod lanes;
-
 use std::collections::{BTreeMap, BTreeSet};
 
-use narrows_base::fact::Fact;
 use narrows_base::units::{BytesPerSec, Iops, Nanos, human};
-use narrows_machine::activity::{Activity, DiskActivity, Mover, Resync};
-use narrows_model::ceiling::{Basis, Direction, pcie};
-use narrows_model::path::HopKind;
+use narrows_machine::Machine;
+use narrows_machine::activity::{Activity, DiskActivity, LinkState, Mover, Resync};
+use narrows_machine::pci::PciAddress;
+use narrows_model::ceiling::{Basis, Ceilings, Direction, of_hop};
+use narrows_model::path::{Hop, HopId, HopKind, HopSpec, LinkHop, Path, Target};
+use narrows_model::predict::duplex;
+use narrows_model::predict::flow::Duplex;
 
 use crate::attribution::REACHED;
-
-pub use lanes::{CounterSource, Lane, Lanes};
 
 /// Less than this in all is rest.
 const REST: f64 = 100_000.0;
@@ -100,7 +99,7 @@ impl Lanes {
         let is_behind = |mover: &Mover| {
             mover.devices.is_empty() || self.all.iter().any(|lane| self.is_behind(mover, lane))
         };
-        let mut picture = Picture {
+        let picture = Picture {
             elapsed: activity.elapsed,
             fullest: fullest.map(|(at, _)| at),
             moved: flow_of(&self.sources(), activity).0,
@@ -109,8 +108,7 @@ impl Lanes {
             lanes,
             sentence: String::new(),
         };
-        picture.sentence = of(self, &picture);
-        picture
+        Picture { sentence: of(self, &picture), ..picture }
     }
 
     /// Puts the speed and width that links show under load in place of what was expected of them. A link at rest may be slow to
@@ -123,15 +121,7 @@ impl Lanes {
                 continue;
             }
             let source = format!("/sys/bus/pci/devices/{}, under load", link.device.address);
-            for end in std::iter::once(&mut link.device).chain(&mut link.port) {
-                if let Some(speed) = state.speed {
-                    end.link.current_speed = Fact::known(speed, source.as_str());
-                }
-                if let Some(width) = state.width {
-                    end.link.current_width = Fact::known(width, source.as_str());
-                }
-            }
-            lane.ceilings = pcie::as_trained(link);
+            lane.ceilings = crate::link::loaded(link, *state, &source);
             lane.settled = Some(*state);
         }
     }
@@ -191,19 +181,16 @@ fn flow_of(sources: &BTreeSet<CounterSource>, activity: &Activity) -> (Flow, BTr
     let over = activity.elapsed.duration();
     for source in sources {
         let moved = match source {
-            CounterSource::Disk(name) => activity
-                .disks
-                .get(name)
-                .filter(|_| !over.is_zero())
-                .map(|disk| Flow { read: disk.read_bytes.per(over), write: disk.written_bytes.per(over) }),
+            CounterSource::Disk(name) => {
+                let disk = activity.disks.get(name).filter(|_| !over.is_zero());
+                disk.map(|disk| Flow { read: disk.read_bytes.per(over), write: disk.written_bytes.per(over) })
+            }
             CounterSource::Nic(name) => {
                 activity.nics.get(name).map(|nic| Flow { read: nic.received, write: nic.sent })
             }
         };
         match moved {
-            Some(moved) => {
-                flow = Flow { read: flow.read + moved.read, write: flow.write + moved.write };
-            }
+            Some(moved) => flow = Flow { read: flow.read + moved.read, write: flow.write + moved.write },
             None => drop(gone.insert(source.clone())),
         }
     }
@@ -218,18 +205,17 @@ fn of(lanes: &Lanes, picture: &Picture) -> String {
     if picture.moved.sum().get() < REST {
         return at_rest(picture);
     }
-    let place = |at: usize| Some((lanes.all().get(at)?, picture.lanes.get(at)?));
-    let mut sentences = match picture.fullest.and_then(place) {
+    let fullest_lane = picture.fullest.and_then(|at| Some((lanes.all().get(at)?, picture.lanes.get(at)?)));
+    let mut sentences = match fullest_lane {
         Some((lane, now)) => vec![fullest(lane, now)],
         None => vec![format!("{} over hops whose ceilings are not known.", flow(picture.moved))],
     };
-    let is_full = picture.fullest.and_then(place).is_some_and(|(_, now)| now.fraction >= Some(REACHED));
+    let is_full = fullest_lane.is_some_and(|(_, now)| now.fraction >= Some(REACHED));
     if !is_full && let Some((lane, now)) = waiting(lanes, picture) {
         let waiting = human::count(now.in_flight.unwrap_or(0.0));
         sentences.push(format!("{} always has requests to work on, {waiting} on average.", lane.name));
     }
-    let lane = picture.fullest.and_then(place).map(|(lane, _)| lane);
-    sentences.extend(movers(lanes, lane, &picture.movers));
+    sentences.extend(movers(lanes, fullest_lane.map(|(lane, _)| lane), &picture.movers));
     sentences.extend(resyncs(picture));
     sentences.join(" ")
 }
@@ -241,17 +227,16 @@ fn at_rest(picture: &Picture) -> String {
 
 fn fullest(lane: &Lane, now: &LaneNow) -> String {
     let part = human::percent(now.fraction.unwrap_or(0.0));
-    let drives = lane.disks().count();
-    let share = match (lane.sources.len(), lane.sources.len() - drives) {
-        (0 | 1, _) => String::new(),
-        (_, 0) => format!(" {drives} drives share it."),
-        (several, _) => format!(" {several} drives and interfaces share it."),
+    let share = match lane.sources.len() {
+        0 | 1 => String::new(),
+        drives if drives == lane.disks().count() => format!(" {drives} drives share it."),
+        several => format!(" {several} drives and interfaces share it."),
     };
-    let carries = carries(lane, now);
-    if now.fraction >= Some(REACHED) {
-        return format!("{} is at its ceiling: {carries} ({part}).{share}", lane.name);
+    let (name, carries) = (&lane.name, carries(lane, now));
+    match now.fraction >= Some(REACHED) {
+        true => format!("{name} is at its ceiling: {carries} ({part}).{share}"),
+        false => format!("The fullest hop is {name}: {carries} ({part}).{share}"),
     }
-    format!("The fullest hop is {}: {carries} ({part}).{share}", lane.name)
 }
 
 /// `3.2 GB/s of 3.9 GB/s read`.
@@ -261,21 +246,24 @@ fn carries(lane: &Lane, now: &LaneNow) -> String {
         let most = ceiling(direction).map_or_else(String::new, |rate| format!(" of {rate}"));
         format!("{}{most} {word}", now.flow.of(direction))
     };
-    let moves = |rate: BytesPerSec| rate.get() >= REST;
+    let (read, write) = (one(Direction::Read, "read"), one(Direction::Write, "written"));
     match now.fuller {
-        Some(Direction::Read) => one(Direction::Read, "read"),
-        Some(Direction::Write) => one(Direction::Write, "written"),
-        None if !moves(now.flow.write) => one(Direction::Read, "read"),
-        None if !moves(now.flow.read) => one(Direction::Write, "written"),
-        None => format!("{} and {}", one(Direction::Read, "read"), one(Direction::Write, "written")),
+        Some(Direction::Read) => read,
+        Some(Direction::Write) => write,
+        None => both_ways(now.flow, read, write),
     }
 }
 
 fn flow(flow: Flow) -> String {
+    both_ways(flow, format!("{} read", flow.read), format!("{} written", flow.write))
+}
+
+/// What moves in each direction; what is at rest in one is left out.
+fn both_ways(flow: Flow, read: String, write: String) -> String {
     match (flow.read.get() >= REST, flow.write.get() >= REST) {
-        (_, false) => format!("{} read", flow.read),
-        (false, true) => format!("{} written", flow.write),
-        (true, true) => format!("{} read and {} written", flow.read, flow.write),
+        (_, false) => read,
+        (false, true) => write,
+        (true, true) => format!("{read} and {write}"),
     }
 }
 
@@ -293,16 +281,12 @@ fn waiting<'a>(lanes: &'a Lanes, picture: &'a Picture) -> Option<(&'a Lane, &'a 
 /// Who moves most behind the lane that is named, or anywhere.
 fn movers(lanes: &Lanes, lane: Option<&Lane>, movers: &[Mover]) -> Option<String> {
     let mover = movers.iter().find(|mover| lane.is_none_or(|lane| lanes.is_behind(mover, lane)))?;
-    let what = match (mover.read.get() >= REST, mover.written.get() >= REST) {
-        (_, false) => format!("reads {}", mover.read),
-        (false, true) => format!("writes {}", mover.written),
-        (true, true) => format!("reads {} and writes {}", mover.read, mover.written),
-    };
+    let flow = Flow { read: mover.read, write: mover.written };
+    let what = both_ways(flow, format!("reads {}", mover.read), format!("writes {}", mover.written));
     let places: Vec<&str> = mover.devices.iter().map(String::as_str).collect();
-    let on = match places[..] {
-        [] => String::new(),
-        [one] => format!("; its open files are on {one}"),
-        _ => format!("; its open files are on {}", places.join(", ")),
+    let on = match places.is_empty() {
+        true => String::new(),
+        false => format!("; its open files are on {}", places.join(", ")),
     };
     Some(format!("{} ({}) {what}{on}.", mover.name, mover.pid))
 }
@@ -312,6 +296,209 @@ fn resyncs(picture: &Picture) -> impl Iterator<Item = String> + '_ {
         let speed = resync.speed.map(|speed| format!(" at {speed}")).unwrap_or_default();
         format!("{array} works on itself ({}){speed}.", resync.action)
     })
+}
+
+/// Whose counters tell what crosses a hop.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub enum CounterSource {
+    /// A block device, by kernel name.
+    Disk(String),
+    /// A network interface.
+    Nic(String),
+}
+
+impl CounterSource {
+    /// Its kernel name.
+    pub fn name(&self) -> &str {
+        match self {
+            Self::Disk(name) | Self::Nic(name) => name,
+        }
+    }
+}
+
+/// A hop whose traffic is followed.
+#[derive(Debug, Clone)]
+pub struct Lane {
+    pub id: HopId,
+    /// What it is.
+    pub kind: HopKind,
+    /// Its name for a person.
+    pub name: String,
+    /// How many lanes are between it and main memory.
+    pub depth: usize,
+    /// Whose bytes cross it.
+    pub sources: BTreeSet<CounterSource>,
+    /// The most that it carries.
+    pub ceilings: Ceilings,
+    /// Whether both directions share one capacity.
+    pub shares_directions: bool,
+    /// The link, where it is one whose ends tell the truth.
+    link: Option<Box<LinkHop>>,
+    /// What its link last showed under load.
+    settled: Option<LinkState>,
+}
+
+impl Lane {
+    fn of(hop: &Hop) -> Self {
+        let link = hop.link().filter(|link| link.not_a_wire.is_none() && !link.device.is_virtual);
+        Self {
+            id: hop.id.clone(),
+            kind: hop.kind(),
+            name: hop.name.clone(),
+            depth: 0,
+            sources: BTreeSet::new(),
+            ceilings: of_hop(hop),
+            shares_directions: duplex(hop) == Duplex::Half,
+            link: link.cloned().map(Box::new),
+            settled: None,
+        }
+    }
+
+    /// The disks among its sources.
+    fn disks(&self) -> impl Iterator<Item = &str> {
+        self.sources.iter().filter_map(|source| match source {
+            CounterSource::Disk(name) => Some(name.as_str()),
+            CounterSource::Nic(_) => None,
+        })
+    }
+
+    /// The function below its link, where the link's state is to be followed.
+    pub fn link(&self) -> Option<PciAddress> {
+        self.link.as_ref().map(|link| link.device.address)
+    }
+
+    /// Whether it is worth a line: it has a ceiling or counters of its own, or several share it.
+    fn is_shown(&self) -> bool {
+        let is_known = [&self.ceilings.read, &self.ceilings.write].iter().any(|one| one.limit().is_some());
+        let has_counters = matches!(self.kind, HopKind::Device | HopKind::Network);
+        has_counters || self.sources.len() > 1 || is_known
+    }
+}
+
+/// The lanes of a machine, or of the path to one target.
+#[derive(Debug, Clone, Default)]
+pub struct Lanes {
+    all: Vec<Lane>,
+    /// The drives behind each block device that is built on others.
+    below: BTreeMap<String, BTreeSet<String>>,
+}
+
+impl Lanes {
+    /// The lanes of every path of a machine, from memory to the media, then what is built on drives; with a target, those that its
+    /// path crosses. What others move over them counts as well.
+    pub fn of(machine: &Machine, every: &[Path], target: Option<&Path>) -> Self {
+        let mut found: BTreeMap<HopId, Lane> = BTreeMap::new();
+        let plain = every.iter().filter(|path| is_plain(path));
+        let ways: Vec<Vec<HopId>> = plain.map(|path| walk(path, &mut found)).collect();
+        let mut lanes = Self { all: in_order(found, ways), below: below(machine) };
+        lanes.all.extend(stacked(every));
+        if let Some(target) = target {
+            lanes.all.retain(|lane| target.hop(&lane.id).is_some());
+        }
+        lanes
+    }
+
+    /// The lanes, in the order of [`Picture::lanes`].
+    pub fn all(&self) -> &[Lane] {
+        &self.all
+    }
+
+    /// The links whose state is to be followed.
+    pub fn links(&self) -> impl Iterator<Item = PciAddress> {
+        self.all.iter().filter_map(Lane::link)
+    }
+
+    /// The drives and interfaces of the lanes; a device that is built on drives moves no bytes beside theirs.
+    pub fn sources(&self) -> BTreeSet<CounterSource> {
+        let base = self.all.iter().filter(|lane| !is_stack(lane.kind));
+        base.flat_map(|lane| lane.sources.iter().cloned()).collect()
+    }
+
+    /// Whether the open files of a process lie behind a lane.
+    pub fn is_behind(&self, mover: &Mover, lane: &Lane) -> bool {
+        let is_on = |name: &String, disk: &str| {
+            name == disk || self.below.get(name).is_some_and(|below| below.contains(disk))
+        };
+        lane.disks().any(|disk| mover.devices.iter().any(|name| is_on(name, disk)))
+    }
+}
+
+const fn is_stack(kind: HopKind) -> bool {
+    matches!(kind, HopKind::Raid | HopKind::Crypt | HopKind::Cache | HopKind::LogicalVolume)
+}
+
+/// Whether each hop of a path carries the bytes of one drive or interface: the path to a drive, or to a server.
+fn is_plain(path: &Path) -> bool {
+    let drives = path.hops.iter().filter(|hop| hop.kind() == HopKind::Device);
+    match &path.asked {
+        Target::Block(name) => drives.take(1).any(|hop| hop.block_name() == Some(name)),
+        _ => drives.count() == 0,
+    }
+}
+
+/// Gives the hops of a path, from memory on, the source of their bytes.
+fn walk(path: &Path, found: &mut BTreeMap<HopId, Lane>) -> Vec<HopId> {
+    use HopKind::{BlockQueue, Filesystem, Memory, Remote};
+    let mut source = None;
+    let mut way = Vec::new();
+    for hop in &path.hops {
+        source = match &hop.spec {
+            HopSpec::Device(device) => Some(CounterSource::Disk(device.block.clone())),
+            HopSpec::Network(network) => Some(CounterSource::Nic(network.interface.clone())),
+            _ => source,
+        };
+        let is_none = matches!(hop.kind(), Memory | BlockQueue | Remote | Filesystem);
+        let Some(source) = source.as_ref().filter(|_| !is_none) else { continue };
+        found.entry(hop.id.clone()).or_insert_with(|| Lane::of(hop)).sources.insert(source.clone());
+        way.push(hop.id.clone());
+    }
+    way.reverse();
+    way
+}
+
+/// The lanes that are shown, each below the lane that it hangs on.
+fn in_order(mut found: BTreeMap<HopId, Lane>, mut ways: Vec<Vec<HopId>>) -> Vec<Lane> {
+    found.retain(|_, lane| lane.is_shown());
+    for way in &mut ways {
+        way.retain(|id| found.contains_key(id));
+    }
+    ways.sort();
+    let mut lanes = Vec::new();
+    for way in ways {
+        let new = way.iter().enumerate().filter_map(|(depth, id)| Some(Lane { depth, ..found.remove(id)? }));
+        lanes.extend(new);
+    }
+    lanes
+}
+
+/// What is built on drives, each with its own counters.
+fn stacked(every: &[Path]) -> Vec<Lane> {
+    let mut found = BTreeMap::new();
+    for hop in every.iter().flat_map(|path| &path.hops).filter(|hop| is_stack(hop.kind())) {
+        let Some(name) = hop.block_name() else { continue };
+        let sources = BTreeSet::from([CounterSource::Disk(name.to_owned())]);
+        found.entry(hop.id.clone()).or_insert_with(|| Lane { sources, ..Lane::of(hop) });
+    }
+    found.into_values().collect()
+}
+
+/// The disks below each block device that is built on others, or is a part of one.
+fn below(machine: &Machine) -> BTreeMap<String, BTreeSet<String>> {
+    let direct = |name: &str| {
+        let device = machine.block.get(name).into_iter();
+        device.flat_map(|device| device.slaves.iter().chain(&device.partition_of))
+    };
+    let all = machine.block.keys().map(|name| {
+        let (mut seen, mut left): (BTreeSet<String>, Vec<&String>) =
+            (BTreeSet::new(), direct(name).collect());
+        while let Some(next) = left.pop() {
+            if seen.insert(next.clone()) {
+                left.extend(direct(next));
+            }
+        }
+        (name.clone(), seen)
+    });
+    all.collect()
 }
 
 #[cfg(test)]

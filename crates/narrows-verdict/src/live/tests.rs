@@ -1,5 +1,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 
+use narrows_base::fact::Fact;
 use narrows_base::units::{Bytes, GtPerSec, Lanes as Width};
 use narrows_machine::Machine;
 use narrows_machine::activity::{LinkState, NicActivity};

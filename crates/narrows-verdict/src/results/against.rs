@@ -10,7 +10,7 @@ use crate::rules::result::{Case, Run, declares_memory, time};
 use crate::trust;
 use narrows_base::units::{BytesPerSec, human};
 use narrows_model::ceiling::{Direction, Narrow};
-use narrows_model::path::{HopId, HopKind};
+use narrows_model::path::{Hop, HopId, HopKind};
 use narrows_paste::results::{Op, Tool};
 
 /// A rate this near below a ceiling is that of the hop: laws calibrate to 3 %, tools with one or few I/Os in flight
@@ -96,21 +96,18 @@ impl Against {
 
     /// The sentence for people.
     pub fn sentence(&self) -> String {
-        let share = human::percent(self.fraction);
-        let (op, rate, ceiling) = (self.op.word(), human::rate(self.rate), human::rate(self.ceiling));
+        let (op, share) = (self.op.word(), human::percent(self.fraction));
+        let Self { rate, name, ceiling, .. } = self;
+        let instead = self.instead.as_deref().unwrap_or("no known ceiling explains it");
         match self.standing {
             Standing::Above => {
-                format!("{op} {rate} is {share} of what {} carries ({ceiling}): above physics", self.name)
+                format!("{op} {rate} is {share} of what {name} carries ({ceiling}): above physics")
             }
             Standing::At => {
-                format!("{op} {rate} is {share} of what {} carries ({ceiling}), which limits it", self.name)
+                format!("{op} {rate} is {share} of what {name} carries ({ceiling}), which limits it")
             }
             Standing::Below => {
-                let instead = self.instead.as_deref().unwrap_or("no known ceiling explains it");
-                format!(
-                    "{op} {rate} is {share} of the narrowest known hop, {} ({ceiling}): {instead}",
-                    self.name
-                )
+                format!("{op} {rate} is {share} of the narrowest known hop, {name} ({ceiling}): {instead}")
             }
         }
     }
@@ -139,11 +136,7 @@ fn on_path(case: &Case<'_>, run: &Run<'_>, ground: &Ground<'_>) -> Option<Agains
     let place = format!("{}:{}", case.result.file, run.measured.line);
     let by_target = || ground.paths.get(run.measured.work.target.as_deref()?);
     let subject = ground.paths.get(&place).or_else(by_target).or(ground.default)?;
-    let direction = match run.op {
-        Op::Read => Direction::Read,
-        Op::Write => Direction::Write,
-    };
-    let path = PathCase::new(ground.machine?, subject, direction);
+    let path = PathCase::new(ground.machine?, subject, run.op.pick(Direction::Read, Direction::Write));
     let rate = run.rate();
     let (index, ceiling, standing) = match trust::exceeded(&path, rate) {
         Some((index, ceiling)) => (index, ceiling, Standing::Above),
@@ -175,7 +168,7 @@ fn likeliest(path: &PathCase<'_>, rate: BytesPerSec) -> Option<Narrow> {
     let ranked = attribution::rank(path);
     let first = *ranked.first()?;
     let is_shared = |narrow: &&Narrow| {
-        let kind = path.path().hops.get(narrow.hop).map(narrows_model::path::Hop::kind);
+        let kind = path.path().hops.get(narrow.hop).map(Hop::kind);
         matches!(kind, Some(HopKind::Chipset | HopKind::Switch))
     };
     let alike = ranked.iter().take_while(|narrow| narrow.rate.fraction_of(first.rate) <= ALIKE);
@@ -205,19 +198,19 @@ fn instead(run: &Run<'_>, path: &PathCase<'_>) -> String {
     if let Some(why) = in_flight(run) {
         return why;
     }
-    if run.tool() == Tool::Copy {
-        return "a copy reads and writes in turn, file after file; `narrows copy` says which side waits"
-            .to_owned();
-    }
     let unknown = attribution::unknown_hops(path).into_iter();
     let unknown = unknown.filter_map(|index| Some(path.path().hops.get(index)?.name.as_str()));
     let unknown: Vec<&str> = unknown.take(3).collect();
-    let software = run.measured.cpu.is_some_and(|cpu| cpu.total() >= 0.85);
-    match (software, unknown.as_slice()) {
-        (true, _) => "the tool's own threads filled their processor".to_owned(),
-        (_, []) => "the medium itself, the tool, or what was not looked at".to_owned(),
-        (_, unknown) => format!("of {} no ceiling is known", unknown.join(", ")),
-    }
+    let is_full = run.measured.cpu.is_some_and(|cpu| cpu.total() >= 0.85);
+    let known = match unknown.as_slice() {
+        _ if run.tool() == Tool::Copy => {
+            "a copy reads and writes in turn, file after file; `narrows copy` says which side waits"
+        }
+        _ if is_full => "the tool's own threads filled their processor",
+        [] => "the medium itself, the tool, or what was not looked at",
+        unknown => return format!("of {} no ceiling is known", unknown.join(", ")),
+    };
+    known.to_owned()
 }
 
 /// Few bytes in flight: the latency of each I/O sets the rate.
@@ -236,26 +229,20 @@ fn in_flight(run: &Run<'_>) -> Option<String> {
 pub(super) fn find(case: &Case<'_>, all: &[Against]) -> Option<Finding> {
     let above = all.iter().filter(|one| one.standing == Standing::Above);
     let worst = above.max_by(|a, b| a.fraction.total_cmp(&b.fraction))?;
+    let (op, share) = (worst.op.word(), human::percent(worst.fraction));
+    let Against { label, name, line, .. } = worst;
     let summary = format!(
-        "The {}s of `{}` are {} of what {} can carry: a cache, another device, or a wrong fact",
-        worst.op.word(),
-        worst.label,
-        human::percent(worst.fraction),
-        worst.name
+        "The {op}s of `{label}` are {share} of what {name} can carry: a cache, another device, or a wrong fact"
     );
-    Some(
-        case.finding(Code::AboveCeiling, Severity::Fault, summary)
-            .seen("rate of the tool", worst.rate, format!("{}:{}", case.result.file, worst.line))
-            .seen(format!("ceiling of {}", worst.name), worst.ceiling, worst.formula.clone())
-            .not_so_when(
-                "the tool measured another path than this one, or a fact behind the ceiling \
-                 is wrong (`--why`)",
-            )
-            .advise(
-                "do not use this result: measure again past the caches, or name the right \
-                 target with --target",
-            ),
-    )
+    let not_so =
+        "the tool measured another path than this one, or a fact behind the ceiling is wrong (`--why`)";
+    let advice =
+        "do not use this result: measure again past the caches, or name the right target with --target";
+    let found = Finding::of(case, Code::AboveCeiling, Severity::Fault, summary)
+        .seen("rate of the tool", worst.rate, format!("{}:{line}", case.result.file))
+        .seen(format!("ceiling of {name}"), worst.ceiling, &worst.formula)
+        .not_so_when(not_so);
+    Some(found.advise(advice))
 }
 
 /// The hop that limits the fastest direction, when it is at a ceiling.

@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 
 use narrows_base::units::human;
 use narrows_machine::Machine;
-use narrows_model::path::HopKind;
+use narrows_model::path::{HopId, HopKind};
 use narrows_paste::results::surroundings::{Surroundings, Word};
 use narrows_paste::results::{Durability, Imported, Measured, Tool};
 use serde::de::IntoDeserializer;
@@ -21,7 +21,7 @@ use serde::de::value::{Error, StrDeserializer};
 use serde::{Deserialize, Serialize};
 
 use crate::Subject;
-use crate::finding::{Code, Evidence, Finding, Severity};
+use crate::finding::{Code, Finding, Severity};
 use crate::rules;
 use crate::rules::depth_too_low::in_flight;
 use crate::rules::result::{Beside, Case, declares_memory};
@@ -124,52 +124,41 @@ fn judge_one(case: &Case<'_>, ground: &Ground<'_>) -> ResultVerdict {
 
 /// The findings on hops that the result is at the ceiling of: what would widen them.
 fn of_path(ground: &Ground<'_>, against: &[Against]) -> Vec<Finding> {
-    let is_at = against.iter().any(|one| one.standing == against::Standing::At && one.hop.is_some());
-    let Some(machine) = ground.machine.filter(|_| is_at) else { return Vec::new() };
-    let at = |finding: &Finding| {
-        let mut hops = against.iter().filter(|one| one.standing == against::Standing::At);
-        finding.hop.is_some() && hops.any(|one| one.hop == finding.hop)
-    };
+    let at = against.iter().filter(|one| one.standing == against::Standing::At);
+    let at: Vec<&HopId> = at.filter_map(|one| one.hop.as_ref()).collect();
+    let Some(machine) = ground.machine.filter(|_| !at.is_empty()) else { return Vec::new() };
     let subjects: Vec<Subject> = ground.paths.values().chain(ground.default).cloned().collect();
     let findings = super::judge(machine, &subjects).findings;
-    findings.into_iter().filter(|finding| finding.severity != Severity::Info && at(finding)).collect()
+    let is_at = |finding: &Finding| finding.hop.as_ref().is_some_and(|hop| at.contains(&hop));
+    findings.into_iter().filter(|finding| finding.severity != Severity::Info && is_at(finding)).collect()
 }
 
 /// Whether a finding says that the numbers are not what they seem; others explain them.
 fn breaks_trust(finding: &Finding) -> bool {
-    let explains = matches!(
-        finding.code,
-        Code::NetworkLimited | Code::CryptoCpu | Code::PartialInput | Code::UnevenNodes
-    );
-    finding.severity != Severity::Info && !explains
+    const EXPLAIN: [Code; 4] = [Code::NetworkLimited, Code::CryptoCpu, Code::PartialInput, Code::UnevenNodes];
+    finding.severity != Severity::Info && !EXPLAIN.contains(&finding.code)
 }
 
 /// The part of the path that a result shows to be its limit.
 fn limiting(case: &Case<'_>, findings: &[Finding]) -> Option<ResultLimit> {
-    let by_finding =
-        findings.iter().filter(|finding| finding.severity != Severity::Info).find_map(|finding| {
-            Some(match finding.code {
-                Code::CacheMeasured => (HopKind::Memory, "a cache in memory"),
-                Code::GeneratorCpu => (HopKind::Generator, "the processor time of the tool's own threads"),
-                Code::Throttled => (HopKind::Remote, "a rate limiter"),
-                Code::NetworkLimited => (HopKind::Network, "the network"),
-                Code::CryptoCpu => (HopKind::Crypt, "encryption on the processor"),
-                Code::RaidResync => (HopKind::Raid, "an array that was busy with itself"),
-                _ => return None,
-            })
-        });
+    let mut serious = findings.iter().filter(|finding| finding.severity != Severity::Info);
+    let by_finding = serious.find_map(|finding| match finding.code {
+        Code::CacheMeasured => Some((HopKind::Memory, "a cache in memory")),
+        Code::GeneratorCpu => Some((HopKind::Generator, "the processor time of the tool's own threads")),
+        Code::Throttled => Some((HopKind::Remote, "a rate limiter")),
+        Code::NetworkLimited => Some((HopKind::Network, "the network")),
+        Code::CryptoCpu => Some((HopKind::Crypt, "encryption on the processor")),
+        Code::RaidResync => Some((HopKind::Raid, "an array that was busy with itself")),
+        _ => None,
+    });
     // Copies between main memory and GPUs cross links, which their rates alone do not name.
-    let is_one_core = case.result.tool != Tool::Nvbandwidth;
-    let measured = &case.result.measurements;
-    let is_memory = !measured.is_empty() && measured.iter().all(|one| one.memory_only);
-    let memory = is_one_core && is_memory;
-    by_finding
-        .or(memory.then_some((HopKind::Cpu, "one processor core, in memory")))
-        .map(|(kind, name)| ResultLimit { kind, name: name.to_owned() })
+    let is_one_core = case.result.tool != Tool::Nvbandwidth && are_all(case.result, |one| one.memory_only);
+    let limit = by_finding.or(is_one_core.then_some((HopKind::Cpu, "one processor core, in memory")));
+    limit.map(|(kind, name)| ResultLimit { kind, name: name.to_owned() })
 }
 
 /// Whether to trust the figures, and for what.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Trust {
@@ -185,7 +174,9 @@ pub enum Trust {
 /// What was measured, in words; `None` where it is what the output claims, as far as is known.
 fn what_is_measured(case: &Case<'_>) -> Option<String> {
     let result = case.result;
-    measured_by_tool(result).or_else(|| memory_alone(result)).or_else(|| of_windows(case)).or_else(|| {
+    let is_memory = are_all(result, |one| one.memory_only || declares_memory(one));
+    let memory = is_memory.then(|| "memory, no drive".to_owned());
+    measured_by_tool(result).or(memory).or_else(|| of_windows(case)).or_else(|| {
         let (real, asked) = in_flight(case)?;
         let one = "one I/O at a time".to_owned();
         let shown = if real <= 1.0 { one } else { format!("{} I/Os in flight", human::count(real)) };
@@ -201,10 +192,9 @@ fn of_windows(case: &Case<'_>) -> Option<String> {
         rest.starts_with(|c: char| c.is_ascii_lowercase())
             && rest.get(1..).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
     };
-    let mut targets = case.result.measurements.iter().map(|one| one.work.target.as_deref());
-    let is_all = targets.all(|target| target.is_some_and(is_of_windows));
-    let is_it = is_all && !case.result.measurements.is_empty() && case.around.has(Word::Wsl).is_some();
-    is_it.then(|| "the way from WSL to a drive of Windows, not the drive".to_owned())
+    let is_all = are_all(case.result, |one| one.work.target.as_deref().is_some_and(is_of_windows));
+    case.around.has(Word::Wsl).filter(|_| is_all)?;
+    Some("the way from WSL to a drive of Windows, not the drive".to_owned())
 }
 
 fn measured_by_tool(result: &Imported) -> Option<String> {
@@ -249,10 +239,9 @@ fn measured_by_sysbench(first: &Measured, threads: &str) -> String {
     format!("{threads} that wait for each request, {cache}{syncs}")
 }
 
-fn memory_alone(result: &Imported) -> Option<String> {
-    let is_memory = |one: &Measured| one.memory_only || declares_memory(one);
-    let all = !result.measurements.is_empty() && result.measurements.iter().all(is_memory);
-    all.then(|| "memory, no drive".to_owned())
+/// Whether there is a measurement, and all are so.
+fn are_all(result: &Imported, is_so: impl Fn(&Measured) -> bool) -> bool {
+    !result.measurements.is_empty() && result.measurements.iter().all(is_so)
 }
 
 /// What narrows said against its own run when it made it.
@@ -260,27 +249,22 @@ fn memory_alone(result: &Imported) -> Option<String> {
 /// The doubts that no other rule has found, one for each code.
 fn own_doubts(case: &Case<'_>, found: &[Finding]) -> Vec<Finding> {
     let mut all: Vec<Finding> = Vec::new();
-    for measured in &case.result.measurements {
-        for doubt in &measured.doubts {
-            let code = code_named(&doubt.code);
-            if found.iter().chain(&all).any(|other| other.code == code && other.severity != Severity::Info) {
-                continue;
-            }
-            let label =
-                Some(measured.work.label.as_str()).filter(|label| !label.is_empty()).unwrap_or("a run");
-            let evidence =
-                Evidence::new(format!("narrows said of {label}"), &doubt.summary, case.source(measured));
-            all.push(
-                case.finding(
-                    code,
-                    Severity::Limit,
-                    format!("narrows itself did not trust {label}: {}", doubt.summary),
-                )
-                .with_evidence([evidence])
-                .not_so_when("a run without this finding has the same rate")
-                .advise("remove the cause that is named, and measure again"),
-            );
+    let doubts =
+        case.result.measurements.iter().flat_map(|one| one.doubts.iter().map(move |doubt| (one, doubt)));
+    for (measured, doubt) in doubts {
+        let code = code_named(&doubt.code);
+        if found.iter().chain(&all).any(|other| other.code == code && other.severity != Severity::Info) {
+            continue;
         }
+        let label = match measured.work.label.as_str() {
+            "" => "a run",
+            label => label,
+        };
+        let summary = format!("narrows itself did not trust {label}: {}", doubt.summary);
+        let found = Finding::of(case, code, Severity::Limit, summary)
+            .seen(format!("narrows said of {label}"), &doubt.summary, case.source(measured))
+            .not_so_when("a run without this finding has the same rate");
+        all.push(found.advise("remove the cause that is named, and measure again"));
     }
     all
 }

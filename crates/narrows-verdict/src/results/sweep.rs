@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use narrows_base::lists::distinct;
 use narrows_base::stats::sweep::{Point, Shape, shape};
 use narrows_base::units::{BytesPerSec, human};
 use narrows_paste::results::{Imported, Measured, Op, Tool};
@@ -84,16 +85,13 @@ fn key(result: &Imported, measured: &Measured, op: Op) -> SweepKey {
 
 fn sweep(key: SweepKey, steps: &[(&Measured, BytesPerSec)], stated: &[Stated]) -> Option<Sweep> {
     let jobs = |one: &Measured| f64::from(one.work.jobs.unwrap_or(1));
-    let depths: Vec<Option<u32>> = steps.iter().map(|(one, _)| one.work.queue_depth).collect();
-    let is_one_depth = depths.windows(2).all(|pair| matches!(pair, [a, b] if a == b));
+    let is_one_depth = distinct(steps.iter().map(|(one, _)| one.work.queue_depth)).len() <= 1;
     let varied = if is_one_depth { "jobs" } else { "I/Os in flight" };
-    let mut points: Vec<Point> = steps
-        .iter()
-        .filter_map(|(one, rate)| {
-            let x = if is_one_depth { jobs(one) } else { one.asked_in_flight()? };
-            Some(Point { x, bytes_per_second: *rate, ci95: None })
-        })
-        .collect();
+    let points = steps.iter().filter_map(|(one, rate)| {
+        let x = if is_one_depth { jobs(one) } else { one.asked_in_flight()? };
+        Some(Point { x, bytes_per_second: *rate, ci95: None })
+    });
+    let mut points: Vec<Point> = points.collect();
     points.sort_by(|a, b| a.x.total_cmp(&b.x));
     points.dedup_by(|later, earlier| later.x == earlier.x);
     if points.len() < FEWEST {
@@ -119,37 +117,28 @@ fn sweep(key: SweepKey, steps: &[(&Measured, BytesPerSec)], stated: &[Stated]) -
 impl Sweep {
     /// The sentences for people, one fact each.
     pub fn sentences(&self) -> Vec<String> {
-        let mut found = Vec::new();
         let varied = &self.varied;
-        match &self.shape.plateau {
-            Some(plateau) => found.push(format!(
-                "plateau of {} from {} {varied} to {}",
-                plateau.bytes_per_second,
-                human::count(plateau.from),
-                human::count(plateau.to)
-            )),
-            None => found.push(format!("still rises at the most {varied}: no plateau was reached")),
-        }
-        found.extend(self.shape.drops.iter().map(|drop| {
-            let range = if drop.from == drop.to {
-                format!("at {}", human::count(drop.from))
-            } else {
-                format!("from {} to {}", human::count(drop.from), human::count(drop.to))
-            };
+        let plateau = match &self.shape.plateau {
+            Some(plateau) => {
+                let (from, to) = (human::count(plateau.from), human::count(plateau.to));
+                format!("plateau of {} from {from} {varied} to {to}", plateau.bytes_per_second)
+            }
+            None => format!("still rises at the most {varied}: no plateau was reached"),
+        };
+        let drops = self.shape.drops.iter().map(|drop| {
+            let (from, to) = (human::count(drop.from), human::count(drop.to));
+            let range =
+                if drop.from == drop.to { format!("at {from}") } else { format!("from {from} to {to}") };
             format!("falls {} {range} {varied} ({})", human::percent(drop.fraction), drop.bytes_per_second)
-        }));
-        found.extend(self.shape.anomalies.iter().map(|one| {
-            format!(
-                "{} {varied} do not fit: {}, where the neighbours let expect {}",
-                human::count(one.x),
-                one.bytes_per_second,
-                one.expected
-            )
-        }));
-        found.extend(self.efficiency.iter().map(|one| {
+        });
+        let anomalies = self.shape.anomalies.iter().map(|one| {
+            let (x, is, expected) = (human::count(one.x), one.bytes_per_second, one.expected);
+            format!("{x} {varied} do not fit: {is}, where the neighbours let expect {expected}")
+        });
+        let efficiency = self.efficiency.iter().map(|one| {
             let share = human::percent(one.fraction);
             format!("the best is {share} of {} ({})", one.of, one.bytes_per_second)
-        }));
-        found
+        });
+        std::iter::once(plateau).chain(drops).chain(anomalies).chain(efficiency).collect()
     }
 }

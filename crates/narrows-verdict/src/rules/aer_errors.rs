@@ -5,12 +5,13 @@
 //! [`FEW`] on, fatal ones always, non-fatal ones unless they only say that a request was not supported. lspci has no counts,
 //! only bits that stay set: they are told as such.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
+use narrows_base::lists::known_of;
 use narrows_machine::log::{AerSeverity, LogKind};
 use narrows_machine::pci::{Aer, PciDevice};
 
-use super::super::finding::{Advice, Code, Confidence, Evidence, Finding, Severity};
+use super::super::finding::{Code, Confidence, Evidence, Finding, Severity};
 use super::super::link::{Link, that_err};
 use super::super::sentence::capitalised;
 use super::{Context, Judged};
@@ -34,12 +35,10 @@ pub(super) fn check(context: &Context<'_>, judged: &Judged<'_>) -> Vec<Finding> 
 
 /// Whether the drive behind a link gave up or did not answer: with errors of the link beside it, no chance.
 fn failed(context: &Context<'_>, link: &Link<'_>) -> bool {
-    link.events(context.machine).any(|event| {
-        matches!(
-            event.kind,
-            LogKind::ProbeFailed | LogKind::NvmeRemoved | LogKind::ControllerDown | LogKind::NvmeTimeout
-        )
-    })
+    use LogKind::{ControllerDown, NvmeRemoved, NvmeTimeout, ProbeFailed};
+    let is_failure =
+        |kind: &LogKind| matches!(kind, ProbeFailed | NvmeRemoved | ControllerDown | NvmeTimeout);
+    link.events(context.machine).any(|event| is_failure(&event.kind))
 }
 
 /// Corrected errors of which a captured log tells. The kernel prints few of many, so that each counts for more than one
@@ -76,25 +75,23 @@ fn bits(aer: &Aer) -> Vec<String> {
 fn of_status(link: &Link<'_>) -> Option<Finding> {
     let ends = ends(link, |aer| aer.is_status && !bits(aer).is_empty());
     let (first, _) = ends.first()?;
-    let mut names: Vec<String> = ends.iter().flat_map(|(_, aer)| bits(aer)).collect();
-    names.sort();
-    names.dedup();
+    let names: BTreeSet<String> = ends.iter().flat_map(|(_, aer)| bits(aer)).collect();
+    let names = names.into_iter().collect::<Vec<_>>().join(", ");
     let is_fatal = ends.iter().any(|(_, aer)| sum(&aer.fatal, |name| !name.starts_with("TOTAL")) > 0);
     let severity = if is_fatal { Severity::Fault } else { Severity::Info };
     let summary = format!(
-        "{} has error bits set: {}. Each error came at least once since the bits were cleared; how often is not known.",
-        link.place(),
-        names.join(", ")
+        "{} has error bits set: {names}. Each error came at least once since the bits were cleared; how often is not known.",
+        link.place()
     );
     let address = first.address;
     let address = if address.is_unnamed() { "ADDRESS".to_owned() } else { address.to_string() };
     let counters = format!("`grep . /sys/bus/pci/devices/{address}/aer_dev_*` counts them since boot.");
-    Some(
-        Finding::about(Code::AerErrors, severity, link.hop, capitalised(&summary))
-            .with_confidence(Confidence::Medium)
-            .with_evidence(ends.iter().flat_map(|(end, aer)| evidence(end, aer)))
-            .advise(counters),
-    )
+    Some(finding(link, severity, &summary, &ends).with_confidence(Confidence::Medium).advise(counters))
+}
+
+fn finding(link: &Link<'_>, severity: Severity, summary: &str, ends: &[(&PciDevice, &Aer)]) -> Finding {
+    Finding::about(Code::AerErrors, severity, link.hop, capitalised(summary))
+        .with_evidence(ends.iter().flat_map(|(end, aer)| evidence(end, aer)))
 }
 
 fn counted(context: &Context<'_>, link: &Link<'_>) -> Option<Finding> {
@@ -121,37 +118,21 @@ fn counted(context: &Context<'_>, link: &Link<'_>) -> Option<Finding> {
         _ => return None,
     };
     let counts = [(wire, "corrected"), (nonfatal, "non-fatal"), (fatal, "fatal")];
-    let counts: Vec<String> = counts
-        .iter()
-        .filter(|(count, _)| *count > 0)
-        .map(|(count, kind)| format!("{count} {kind}"))
-        .collect();
-    let summary = format!("{} reports errors since boot: {}.", link.place(), counts.join(", "));
+    let counts = counts.map(|(count, kind)| (count > 0).then(|| format!("{count} {kind}")));
+    let summary = format!("{} reports errors since boot: {}.", link.place(), known_of(counts, ", "));
     let requests = of(&|aer| sum(&aer.nonfatal, |name| OF_REQUESTS.contains(&name)));
     if wire == 0 && fatal == 0 && requests == nonfatal {
-        let found = Finding::about(Code::AerErrors, severity, link.hop, capitalised(&summary));
-        return Some(
-            found
-                .with_confidence(confidence)
-                .with_evidence(ends.iter().flat_map(|(end, aer)| evidence(end, aer)))
-                .advise(
-                    "These are requests that were refused, not errors of the wire: look for newer firmware of the board and the device, \
-                     and newer drivers. ACSViol is a request that the IOMMU's access control blocked.",
-                ),
-        );
+        return Some(finding(link, severity, &summary, &ends).with_confidence(confidence).advise(
+            "These are requests that were refused, not errors of the wire: look for newer firmware of the board and the device, \
+             and newer drivers. ACSViol is a request that the IOMMU's access control blocked.",
+        ));
     }
-    Some(
-        Finding::about(Code::AerErrors, severity, link.hop, capitalised(&summary))
-            .with_confidence(confidence)
-            .with_evidence(ends.iter().flat_map(|(end, aer)| evidence(end, aer)))
-            .with_advice((!is_fixed).then(|| {
-                Advice::new("Power off, reseat the card, and try it without riser, adapter or cable.")
-            }))
-            .advise(
-                "If the errors go on, boot once with pcie_aspm=off: some devices fail on \
-                 their way out of power saving.",
-            ),
-    )
+    let reseat = "Power off, reseat the card, and try it without riser, adapter or cable.";
+    let found =
+        finding(link, severity, &summary, &ends).with_confidence(confidence).advise_if(!is_fixed, reseat);
+    Some(found.advise(
+        "If the errors go on, boot once with pcie_aspm=off: some devices fail on their way out of power saving.",
+    ))
 }
 
 fn sum(counts: &BTreeMap<String, u64>, wanted: impl Fn(&str) -> bool) -> u64 {
@@ -159,24 +140,22 @@ fn sum(counts: &BTreeMap<String, u64>, wanted: impl Fn(&str) -> bool) -> u64 {
 }
 
 fn evidence(end: &PciDevice, aer: &Aer) -> Vec<Evidence> {
-    [("correctable", &aer.correctable), ("nonfatal", &aer.nonfatal), ("fatal", &aer.fatal)]
-        .into_iter()
-        .filter_map(|(kind, counts)| {
-            let named: Vec<String> = counts
-                .iter()
-                .filter(|(_, count)| **count > 0)
-                .map(|(name, count)| if aer.is_status { name.clone() } else { format!("{name} {count}") })
-                .collect();
-            let source = end.aer.source().as_str();
-            let source = match source.starts_with('/') {
-                true => format!("/sys/bus/pci/devices/{}/aer_dev_{kind}", end.address),
-                false => source.to_owned(),
-            };
-            let what = if aer.is_status { "status bits" } else { "errors" };
-            (!named.is_empty())
-                .then(|| Evidence::new(format!("{kind} {what} of {}", end.address), named.join(", "), source))
-        })
-        .collect()
+    let kinds = [("correctable", &aer.correctable), ("nonfatal", &aer.nonfatal), ("fatal", &aer.fatal)];
+    let told = kinds.into_iter().filter_map(|(kind, counts)| {
+        let named = |(name, count): (&String, &u64)| match aer.is_status {
+            true => name.clone(),
+            false => format!("{name} {count}"),
+        };
+        let named: Vec<String> = counts.iter().filter(|(_, count)| **count > 0).map(named).collect();
+        let source = match end.aer.source().as_str() {
+            file if file.starts_with('/') => format!("/sys/bus/pci/devices/{}/aer_dev_{kind}", end.address),
+            source => source.to_owned(),
+        };
+        let what = if aer.is_status { "status bits" } else { "errors" };
+        let fact = format!("{kind} {what} of {}", end.address);
+        (!named.is_empty()).then(|| Evidence::new(fact, named.join(", "), source))
+    });
+    told.collect()
 }
 
 #[cfg(test)]

@@ -12,7 +12,7 @@ use narrows_model::path::{Hop, HopKind, HopSpec};
 use super::{Context, Judged};
 use crate::attribution::{Attribution, Cause};
 use crate::counterfactual;
-use crate::finding::{Advice, Code, Confidence, Finding, Severity};
+use crate::finding::{Code, Confidence, Finding, Severity};
 
 /// High Speed of USB 2.0 in Mbit/s.
 const HIGH_SPEED: f64 = 480.0;
@@ -31,11 +31,21 @@ pub(super) fn usb_limited(judged: &Judged<'_>, index: usize, hop: &Hop) -> Optio
     let speed = *usb.speed.value()?;
     let most = usb.most_speed.value().map_or(0.0, |most| most.get());
     if speed.get() <= HIGH_SPEED * 1e6 && (announces_usb3(usb) || most >= SUPER_SPEED * 1e6) {
-        return Some(slow_cable(judged, index, hop, usb));
+        return Some(slow_cable(judged, index, hop, usb, speed));
     }
     let port = usb.root_hub_speed.value().map_or(0.0, |port| port.get());
     if most.min(port) > speed.get() {
-        return Some(below_both(judged, index, hop, usb, BitsPerSec::new(most.min(port))));
+        let (device, both) = (&usb.device, BitsPerSec::new(most.min(port)));
+        let summary =
+            format!("USB device {device} runs at {speed}, although device and port can both do {both}.");
+        // Whose fault that is cannot be seen from here, but it is no property of the device.
+        let cable = format!("Use a cable that is made for {both}, short and directly in the port.");
+        let found = usb_finding(Severity::Fault, hop, usb, summary)
+            .advise_gain(cable, usb_gain(judged, index, usb, both))
+            .advise(
+                "If that does not help, update the firmware of controller and enclosure, and the kernel.",
+            );
+        return Some(found);
     }
     // Where the device is known to set it, `device_limited` says so.
     let is_known = most > 0.0 && most <= speed.get() && port > speed.get();
@@ -47,30 +57,23 @@ pub(super) fn usb_limited(judged: &Judged<'_>, index: usize, hop: &Hop) -> Optio
 /// Whether the device announces a version from 2.10 on, which only a device with USB 3 descriptors does.
 fn announces_usb3(usb: &Usb) -> bool {
     let Some(version) = usb.version.value() else { return false };
-    let mut parts = version.trim().split('.').map(|part| part.trim().parse::<u32>().ok());
-    match (parts.next().flatten(), parts.next().flatten()) {
-        (Some(3..), _) => true,
-        (Some(2), Some(minor)) => minor >= 10,
-        _ => false,
-    }
+    let parts: Vec<_> = version.trim().split('.').map(|part| part.trim().parse::<u32>().ok()).collect();
+    matches!(parts[..], [Some(3..), ..] | [Some(2), Some(10..), ..])
 }
 
 /// The same of a device that no path crosses, such as a network adapter: where its chip is known, and its bus is fast. Behind a hub
 /// (`3-2.1`) nobody can tell whether the fast pairs of a dock carry a display instead.
 pub(super) fn usb_aside(context: &Context<'_>) -> Vec<Finding> {
     let devices = &context.machine.usb;
-    let hops = context.judged.iter().flat_map(|judged| &judged.subject.path.hops);
-    let crossed: BTreeSet<&str> = hops
-        .filter_map(|hop| match &hop.spec {
-            HopSpec::Usb(usb) => Some(usb.device.as_str()),
-            _ => None,
-        })
-        .collect();
+    let crossed = context.hops().filter_map(|hop| match &hop.spec {
+        HopSpec::Usb(usb) => Some(usb.device.as_str()),
+        _ => None,
+    });
+    let crossed: BTreeSet<&str> = crossed.collect();
     let chips = devices.values().filter(|device| device.most_speed.value().is_none());
     let slow = chips.filter_map(|device| {
         let usb = usb::transport(devices, device);
-        let (speed, most, port) =
-            (usb.speed.get()?, usb.most_speed.get()?, usb.root_hub_speed.get()?);
+        let (speed, most, port) = (usb.speed.get()?, usb.most_speed.get()?, usb.root_hub_speed.get()?);
         let is_slow = speed.get() <= HIGH_SPEED * 1e6 && most.get().min(port.get()) >= SUPER_SPEED * 1e6;
         (is_slow && !usb.device.contains('.') && !crossed.contains(usb.device.as_str())).then(|| {
             let product = device.product.value().map(|product| format!(" ({product})")).unwrap_or_default();
@@ -104,23 +107,10 @@ fn usb_evidence(found: Finding, usb: &Usb) -> Finding {
 /// What the path gains when the device runs at a speed that it can do.
 fn usb_gain(judged: &Judged<'_>, index: usize, usb: &Usb, speed: BitsPerSec) -> Option<BytesPerSec> {
     let fast = Usb { speed: Fact::known(speed, usb.most_speed.source().as_str()), ..usb.clone() };
-    counterfactual::gain_of_better(judged, index, drive_bus::of_usb(&fast).read.limit()?)
+    counterfactual::gain_of_better(judged, index, drive_bus::of_usb(&fast).read.rate()?)
 }
 
-/// Device and port can do more than the connection does. Whose fault that is cannot be seen from here, but it is no
-/// property of the device.
-fn below_both(judged: &Judged<'_>, index: usize, hop: &Hop, usb: &Usb, both: BitsPerSec) -> Finding {
-    let speed = usb.speed.value().map(ToString::to_string).unwrap_or_default();
-    let summary =
-        format!("USB device {} runs at {speed}, although device and port can both do {both}.", usb.device);
-    let cable = format!("Use a cable that is made for {both}, short and directly in the port.");
-    usb_finding(Severity::Fault, hop, usb, summary)
-        .advise_gain(cable, usb_gain(judged, index, usb, both))
-        .advise("If that does not help, update the firmware of controller and enclosure, and the kernel.")
-}
-
-fn slow_cable(judged: &Judged<'_>, index: usize, hop: &Hop, usb: &Usb) -> Finding {
-    let speed = usb.speed.value().map(ToString::to_string).unwrap_or_default();
+fn slow_cable(judged: &Judged<'_>, index: usize, hop: &Hop, usb: &Usb, speed: BitsPerSec) -> Finding {
     let version = usb.version.value().map(String::as_str).unwrap_or_default().trim();
     let which = if announces_usb3(usb) {
         format!("and announces USB {version}, which only devices with USB 3 do")
@@ -143,15 +133,11 @@ fn usb_limited_narrows(hop: &Hop, usb: &Usb, speed: BitsPerSec, limit: &Attribut
     let is = limit.is_the_narrows();
     let summary = format!("USB {is}: device {} runs at {speed}{why}.", usb.device);
     let one_at_a_time = usb.driver.value().is_some_and(|driver| driver == "usb-storage");
-    let advice = one_at_a_time.then(|| {
-        Advice::new(
-            "The device is driven by usb-storage, one request at a time; an enclosure with UAS queues them.",
-        )
-    });
-    let better = "Try a cable and enclosure that are made for the port's speed.";
+    let uas =
+        "The device is driven by usb-storage, one request at a time; an enclosure with UAS queues them.";
     usb_finding(limit.severity(), hop, usb, summary)
-        .with_advice(advice)
-        .with_advice(below.then(|| Advice::new(better)))
+        .advise_if(one_at_a_time, uas)
+        .advise_if(below, "Try a cable and enclosure that are made for the port's speed.")
 }
 
 /// The fastest SATA generation in Gbit/s.
@@ -169,13 +155,12 @@ pub(super) fn sata_limited(judged: &Judged<'_>, index: usize, hop: &Hop) -> Opti
     let slower = better.is_some_and(|better| better.get() > speed.get());
     let limit = judged.limited_by(index).map(|(_, limit)| limit).min_by_key(|limit| limit.severity());
     let proven = limit.filter(|limit| limit.cause == Cause::Explained);
-    match (is_solid_state(judged, hop), slower) {
-        (true, true) => Some(degraded(judged, index, hop, sata)),
-        (true, false) if speed.get() < FASTEST => {
-            limit.map(|limit| sata_limited_narrows(hop, sata, speed, limit))
-        }
-        _ => proven.map(|limit| sata_limited_narrows(hop, sata, speed, limit)),
-    }
+    let limit = match (is_solid_state(judged, hop), slower) {
+        (true, true) => return Some(degraded(judged, index, hop, sata)),
+        (true, false) if speed.get() < FASTEST => limit,
+        _ => proven,
+    };
+    limit.map(|limit| sata_limited_narrows(hop, sata, speed, limit))
 }
 
 /// Whether the drive on this link is known to have no moving parts.
@@ -196,7 +181,7 @@ fn degraded(judged: &Judged<'_>, index: usize, hop: &Hop, sata: &Sata) -> Findin
     let speed = sata.speed.value().map(ToString::to_string).unwrap_or_default();
     let faster = if sata.port_speed.value().is_some() { &sata.port_speed } else { &sata.drive_speed };
     let better = drive_bus::of_sata(&Sata { speed: faster.clone(), ..sata.clone() });
-    let gain = better.read.limit().and_then(|better| counterfactual::gain_of_better(judged, index, better));
+    let gain = better.read.rate().and_then(|better| counterfactual::gain_of_better(judged, index, better));
     let can = faster.value().map(ToString::to_string).unwrap_or_default();
     let port = if sata.port.is_empty() { &hop.name } else { &sata.port };
     let (why, check) = match sata.port_speed.value() {

@@ -6,13 +6,13 @@ use narrows_machine::Machine;
 use narrows_machine::cipher::CipherRate;
 use narrows_model::ceiling::Direction;
 use narrows_model::ceiling::crypt::{READ_SHARE, WRITE_SHARE};
-use narrows_model::path::{CryptHop, Hop, HopKind, HopSpec};
+use narrows_model::path::{CryptHop, Hop, HopSpec};
 use narrows_paste::results::surroundings::Word;
-use narrows_paste::results::{Imported, Measured, Op, Tool};
+use narrows_paste::results::{Imported, Measured, Tool};
 
 use super::{Context, Judged, result};
 use crate::counterfactual;
-use crate::finding::{Advice, Code, Confidence, Evidence, Finding, Severity};
+use crate::finding::{Code, Confidence, Finding, Severity};
 
 /// What the slowest hard disks of today read and write on their outer tracks, MB/s (`ceiling/medium.rs` names the data
 /// sheets). Every solid-state drive does more.
@@ -32,27 +32,18 @@ pub(super) fn of_hop(judged: &Judged<'_>, index: usize, hop: &Hop) -> Option<Fin
     let rate = limit.rate.map(|rate| format!(" at {rate}")).unwrap_or_default();
     let summary = format!("Encryption {}{rate}: {}.", limit.is_the_narrows(), described(crypt));
     let gain = counterfactual::gain_of_removing(judged, limit.hop);
-    Some(
-        limit
-            .finding(Code::CryptoCpu, limit.severity(), hop, summary)
-            .with_evidence(cipher_evidence(crypt))
-            .with_advice(advice(judged.machine, crypt, gain)),
-    )
+    let found = limit.finding(Code::CryptoCpu, limit.severity(), hop, summary);
+    Some(advised(with_rates(found, &crypt.cipher), judged.machine, crypt, gain))
 }
 
 /// A benchmark of the ciphers without a mapping that uses one: where even the slowest disk outruns the usual cipher, any
 /// encrypted path of the machine is limited by it.
 pub(super) fn of_machine(context: &Context<'_>) -> Vec<Finding> {
     let machine = context.machine;
-    let rates: Vec<&Fact<CipherRate>> = machine.cipher_benchmarks.iter().collect();
-    let of = |cipher: &str, bits: Option<u32>| {
-        rates.iter().copied().find(|rate| {
-            rate.value()
-                .is_some_and(|rate| rate.cipher == cipher && bits.is_none_or(|bits| rate.key_bits == bits))
-        })
-    };
-    let usual = of(USUAL.0, Some(USUAL.1)).or_else(|| of(USUAL.0, None));
-    let Some((fact, rate)) = usual.and_then(|fact| Some((fact, fact.value()?))) else { return Vec::new() };
+    let rates = machine.cipher_benchmarks.iter().filter_map(|fact| Some((fact, fact.value()?)));
+    let alike: Vec<_> = rates.filter(|(_, rate)| rate.cipher == USUAL.0).collect();
+    let usual = alike.iter().find(|(_, rate)| rate.key_bits == USUAL.1).or(alike.first());
+    let Some((fact, rate)) = usual else { return Vec::new() };
     let best = rate.decrypt * READ_SHARE;
     if !machine.ciphers.is_empty() || best.get() >= SLOWEST_DISK * 1e6 {
         return Vec::new();
@@ -62,18 +53,10 @@ pub(super) fn of_machine(context: &Context<'_>) -> Vec<Finding> {
          {best} to one reader; the slowest hard disk reads {SLOWEST_DISK} MB/s.",
         rate.decrypt, rate.cipher, rate.key_bits
     );
-    let source = fact.source().as_str();
-    vec![
-        Finding::on(Code::CryptoCpu, Severity::Limit, "dm-crypt", summary)
-            .with_confidence(Confidence::Medium)
-            .seen("decryption on one core", rate.decrypt, source)
-            .seen("encryption on one core", rate.encrypt, source)
-            .advise(
-                "Use a cipher that is fast without AES instructions (Adiantum: cryptsetup \
-                 luksFormat --cipher \
-                 xchacha12,aes-adiantum-plain64 --key-size 256), or a processor that has them.",
-            ),
-    ]
+    let found = Finding::on(Code::CryptoCpu, Severity::Limit, "dm-crypt", summary);
+    let advice = "Use a cipher that is fast without AES instructions (Adiantum: cryptsetup luksFormat --cipher \
+                  xchacha12,aes-adiantum-plain64 --key-size 256), or a processor that has them.";
+    vec![with_rates(found, fact).with_confidence(Confidence::Medium).advise(advice)]
 }
 
 fn described(crypt: &CryptHop) -> String {
@@ -92,42 +75,35 @@ fn described(crypt: &CryptHop) -> String {
     }
 }
 
-fn cipher_evidence(crypt: &CryptHop) -> Vec<Evidence> {
-    let Some(rate) = crypt.cipher.value() else { return Vec::new() };
-    let source = crypt.cipher.source().as_str();
-    vec![
-        Evidence::new("decryption on one core", rate.decrypt, source),
-        Evidence::new("encryption on one core", rate.encrypt, source),
-    ]
+fn with_rates(found: Finding, rate: &Fact<CipherRate>) -> Finding {
+    let Some(known) = rate.value() else { return found };
+    let source = rate.source().as_str();
+    let found = found.seen("decryption on one core", known.decrypt, source);
+    found.seen("encryption on one core", known.encrypt, source)
 }
 
-fn advice(machine: &Machine, crypt: &CryptHop, gain: Option<BytesPerSec>) -> Vec<Advice> {
-    let flags = &machine.cpus.flags;
-    let mut advice = Vec::new();
-    if let Some(table) = crypt.table.value() {
-        if table.sector_size < LARGE_SECTOR {
-            advice.push(Advice::new(
-                "Use LUKS2 with sectors of 4 KiB (cryptsetup reencrypt --sector-size 4096): fewer, longer cipher calls.",
-            ));
-        }
-        if !table.no_read_workqueue || !table.no_write_workqueue {
-            advice.push(Advice::new(
-                "Try --perf-no_read_workqueue --perf-no_write_workqueue (cryptsetup refresh --persistent), and measure: \
-                 it saves hand-overs, and ties the cipher to the processors that take the interrupts.",
-            ));
-        }
-    }
-    if flags.iter().any(|flag| flag == "vaes") {
-        advice.push(Advice::new(
+fn advised(found: Finding, machine: &Machine, crypt: &CryptHop, gain: Option<BytesPerSec>) -> Finding {
+    let table = crypt.table.value();
+    let has_vaes = machine.cpus.flags.iter().any(|flag| flag == "vaes");
+    found
+        .advise_if(
+            table.is_some_and(|table| table.sector_size < LARGE_SECTOR),
+            "Use LUKS2 with sectors of 4 KiB (cryptsetup reencrypt --sector-size 4096): fewer, longer cipher calls.",
+        )
+        .advise_if(
+            table.is_some_and(|table| !table.no_read_workqueue || !table.no_write_workqueue),
+            "Try --perf-no_read_workqueue --perf-no_write_workqueue (cryptsetup refresh --persistent), and measure: \
+             it saves hand-overs, and ties the cipher to the processors that take the interrupts.",
+        )
+        .advise_if(
+            has_vaes,
             "This processor has VAES, which kernels from 6.10 on use for AES-XTS: update an older kernel.",
-        ));
-    }
-    advice.push(Advice::with_gain(
-        "Encrypt each member below the array instead of the array: every mapping has its own workers. Without the cipher \
-         the path could gain at most this.",
-        gain,
-    ));
-    advice
+        )
+        .advise_gain(
+            "Encrypt each member below the array instead of the array: every mapping has its own workers. Without the cipher \
+             the path could gain at most this.",
+            gain,
+        )
 }
 
 /// A layer that takes more than a quarter shows in three seconds of reading.
@@ -149,15 +125,13 @@ fn slower_than_below(case: &result::Case<'_>) -> Option<Finding> {
         return None;
     }
     let summary = format!("{target} reads {rate}, {name} below it {most}: encryption takes the rest");
-    Some(
-        case.finding(Code::CryptoCpu, Severity::Limit, summary)
-            .seen(format!("rate of {target}"), rate, case.result.place())
-            .seen(format!("rate of {name}"), most, case.result.place())
-            .seen("in the path", "encryption", source)
-            .not_so_when("`cryptsetup benchmark` shows several times this rate for the cipher in use")
-            .advise("run `cryptsetup benchmark`; use a processor with AES instructions")
-            .with_confidence(Confidence::Medium),
-    )
+    let found = Finding::of(case, Code::CryptoCpu, Severity::Limit, summary)
+        .seen(format!("rate of {target}"), rate, case.result.place())
+        .seen(format!("rate of {name}"), most, case.result.place())
+        .seen("in the path", "encryption", source)
+        .not_so_when("`cryptsetup benchmark` shows several times this rate for the cipher in use")
+        .advise("run `cryptsetup benchmark`; use a processor with AES instructions");
+    Some(found.with_confidence(Confidence::Medium))
 }
 
 /// What dm-crypt makes of a cipher's rate on one core, with the error of both laws (`ceiling::crypt`).
@@ -170,10 +144,7 @@ fn at_the_cipher(case: &result::Case<'_>) -> Option<Finding> {
     let ciphers = case.beside.measured().filter(|(of, _)| of.tool == Tool::Cryptsetup).map(|(_, one)| one);
     let ciphers: Vec<&Measured> = ciphers.filter(|one| one.work.label.starts_with("aes-xts")).collect();
     let (run, cipher, ceiling) = case.runs().find_map(|run| {
-        let share = match run.op {
-            Op::Read => READ_SHARE,
-            Op::Write => WRITE_SHARE,
-        };
+        let share = run.op.pick(READ_SHARE, WRITE_SHARE);
         let near = ciphers.iter().filter_map(|cipher| {
             let ceiling = cipher.side(run.op)?.bytes_per_second * share;
             NEAR_CIPHER.contains(&run.rate().fraction_of(ceiling)).then_some((*cipher, ceiling))
@@ -191,17 +162,15 @@ fn at_the_cipher(case: &result::Case<'_>) -> Option<Finding> {
         run.rate(),
         cipher.work.label
     );
-    Some(
-        case.finding(Code::CryptoCpu, Severity::Limit, summary)
-            .seen("rate", run.rate(), run.source())
-            .seen(format!("{} in memory", cipher.work.label), rate, case.result.place())
-            .seen("in the path", "encryption", source)
-            .not_so_when("the volume is as fast with another cipher, or the plain volume is no faster")
-            .advise(
-                "several submitters spread over cores: measure with more jobs; look at sector size and workqueues",
-            )
-            .with_confidence(Confidence::Medium),
-    )
+    let found = Finding::of(case, Code::CryptoCpu, Severity::Limit, summary)
+        .seen("rate", run.rate(), run.source())
+        .seen(format!("{} in memory", cipher.work.label), rate, case.result.place())
+        .seen("in the path", "encryption", source)
+        .not_so_when("the volume is as fast with another cipher, or the plain volume is no faster")
+        .advise(
+            "several submitters spread over cores: measure with more jobs; look at sector size and workqueues",
+        );
+    Some(found.with_confidence(Confidence::Medium))
 }
 
 /// A whole drive or its partition, which has no layer above it.
@@ -228,50 +197,35 @@ const SMALL: u64 = 16 * 1024;
 ///
 /// Each request is handed to a worker and back, 20 to 40 µs on a usual machine. It is worth a word only where a run on
 /// a solid-state drive shows that time between the mapping and the device below.
-pub(super) fn crypto_workqueue(_context: &Context<'_>, judged: &Judged<'_>) -> Vec<Finding> {
+pub(super) fn crypto_workqueue(judged: &Judged<'_>, _: usize, hop: &Hop) -> Option<Finding> {
+    let HopSpec::Crypt(crypt) = &hop.spec else { return None };
+    crypt.table.value().filter(|table| !table.no_read_workqueue)?;
     let base = judged.case(Direction::Read);
-    let small =
-        judged.subject.runs.iter().filter(|run| {
-            run.direction == Direction::Read && run.measurement.workload.block_size.get() <= SMALL
+    judged.subject.runs.iter().filter(|run| run.direction == Direction::Read).find_map(|run| {
+        let case = base.with_run(run);
+        let size = run.measurement.workload.block_size;
+        let above = case.hop_disk(hop)?.read_latency?;
+        let leaves = case.leaves().into_iter().filter(|(_, leaf, device)| {
+            case.is_above(hop, leaf) && device.rotational.value() == Some(&false)
         });
-    small
-        .flat_map(|run| {
-            let case = base.with_run(run);
-            case.of_kind(HopKind::Crypt).filter_map(move |(_, hop)| {
-                let HopSpec::Crypt(crypt) = &hop.spec else { return None };
-                let queued = crypt.table.value().is_some_and(|table| !table.no_read_workqueue);
-                let above = case.hop_disk(hop)?.read_latency?;
-                let below = case
-                    .leaves()
-                    .iter()
-                    .filter(|(_, leaf, device)| {
-                        case.is_above(hop, leaf) && device.rotational.value() == Some(&false)
-                    })
-                    .filter_map(|(_, leaf, _)| case.hop_disk(leaf)?.read_latency)
-                    .max()?;
-                let between = Nanos::new(above.get().saturating_sub(below.get()));
-                let part = between.get() as f64 / above.get().max(1) as f64;
-                if !queued || between < WORTH_IT || part < PART || case.media_are_saturated() {
-                    return None;
-                }
-                let summary = format!(
-                    "A read of {} takes {above}, of which {between} ({}) pass between the mapping and the device.",
-                    human::block_size(run.measurement.workload.block_size),
-                    human::percent(part)
-                );
-                let action = "Try cryptsetup refresh --persistent --perf-no_read_workqueue \
-                              --perf-no_write_workqueue on the mapping, and measure: small requests gain, long \
-                              ones may lose.";
-                Some(
-                    Finding::about(Code::CryptoWorkqueue, Severity::Info, hop, summary)
-                        .with_confidence(Confidence::Medium)
-                        .seen("mean read of the mapping", above, "/proc/diskstats")
-                        .seen("mean read of the device below", below, "/proc/diskstats")
-                        .advise(action),
-                )
-            })
-        })
-        .collect()
+        let below = leaves.filter_map(|(_, leaf, _)| case.hop_disk(leaf)?.read_latency).max()?;
+        let between = Nanos::new(above.get().saturating_sub(below.get()));
+        let part = between.get() as f64 / above.get().max(1) as f64;
+        if size.get() > SMALL || between < WORTH_IT || part < PART || case.media_are_saturated() {
+            return None;
+        }
+        let (size, part) = (human::block_size(size), human::percent(part));
+        let summary = format!(
+            "A read of {size} takes {above}, of which {between} ({part}) pass between the mapping and the device."
+        );
+        let action = "Try cryptsetup refresh --persistent --perf-no_read_workqueue --perf-no_write_workqueue on \
+                      the mapping, and measure: small requests gain, long ones may lose.";
+        let found = Finding::about(Code::CryptoWorkqueue, Severity::Info, hop, summary)
+            .with_confidence(Confidence::Medium)
+            .seen("mean read of the mapping", above, "/proc/diskstats")
+            .seen("mean read of the device below", below, "/proc/diskstats");
+        Some(found.advise(action))
+    })
 }
 
 #[cfg(test)]

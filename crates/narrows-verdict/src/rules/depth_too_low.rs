@@ -45,14 +45,12 @@ pub(super) fn of_run(case: &Case<'_>, measurement: &Measurement, audit: &Audit) 
         human::percent(measurement.bytes_per_second.fraction_of(narrowest)),
         human::count(wanted),
     );
-    Some(
-        Finding::on(Code::DepthTooLow, Severity::Info, target, summary)
-            .with_confidence(Confidence::Medium)
-            .seen("mean latency", measurement.latency.mean, "the run")
-            .seen("least latency", measurement.latency.min, "the run")
-            .seen("requests in flight", human::count(asked), "the run")
-            .advise("Ask for more at once: a deeper queue, larger requests or more threads."),
-    )
+    let found = Finding::on(Code::DepthTooLow, Severity::Info, target, summary)
+        .with_confidence(Confidence::Medium)
+        .seen("mean latency", measurement.latency.mean, "the run")
+        .seen("least latency", measurement.latency.min, "the run")
+        .seen("requests in flight", human::count(asked), "the run");
+    Some(found.advise("Ask for more at once: a deeper queue, larger requests or more threads."))
 }
 
 /// A depth was asked of an engine that waits for each I/O, or of one that waits for all that goes through the page
@@ -67,14 +65,11 @@ fn waits_for_each(run: &Run<'_>) -> Option<Finding> {
     };
     let summary =
         format!("A depth of {depth} was asked for, but `{engine}` {why}: one was in flight for each job");
-    Some(
-        run.case
-            .finding(Code::DepthTooLow, Severity::Info, summary)
-            .seen("ioengine", engine, run.source())
-            .seen("iodepth", depth, run.source())
-            .not_so_when("`IO depths` in the output shows more than 1")
-            .advise("use io_uring, or libaio with direct=1"),
-    )
+    let found = Finding::of(run.case, Code::DepthTooLow, Severity::Info, summary)
+        .seen("ioengine", engine, run.source())
+        .seen("iodepth", depth, run.source())
+        .not_so_when("`IO depths` in the output shows more than 1");
+    Some(found.advise("use io_uring, or libaio with direct=1"))
 }
 
 /// Below this part of what was asked for, the queue was not filled.
@@ -87,7 +82,7 @@ pub(super) fn of_result(case: &result::Case<'_>) -> Option<Finding> {
 
 fn queue_not_filled(run: &Run<'_>) -> Option<Finding> {
     let asked = run.measured.asked_in_flight()?;
-    let finding = |summary: String| run.case.finding(Code::DepthTooLow, Severity::Info, summary);
+    let finding = |summary: String| Finding::of(run.case, Code::DepthTooLow, Severity::Info, summary);
     let asked_for = format!("{} I/Os were asked to be in flight", human::count(asked));
     if let Some(real) = by_little(run, asked) {
         let real = human::count(real);

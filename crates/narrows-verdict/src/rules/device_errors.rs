@@ -6,6 +6,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use narrows_base::lists::known_of;
+use narrows_base::units::human;
 use narrows_machine::Machine;
 use narrows_machine::block::{Transport, freebsd_disk};
 use narrows_machine::health::{AtaCounts, DriveHealth, SmartLog};
@@ -45,18 +47,16 @@ pub(super) fn check(context: &Context<'_>) -> Vec<Finding> {
     let told =
         of.iter().filter_map(|(drive, events)| Some((drive, finding(context, drive, events, failing)?)));
     let told: BTreeMap<_, _> = told.collect();
-    let counted = machine.health.iter().filter(|(name, _)| !told.keys().any(|drive| *drive == whole(name)));
+    let unsaid = machine.health.iter().filter(|(name, _)| !told.keys().any(|drive| *drive == whole(name)));
     let counted: Vec<Finding> =
-        counted.filter_map(|(name, health)| of_health(context, name, health)).collect();
-    let logged = told.into_values().chain(counted);
-    let hung = machine.log.iter().find(|event| event.kind == LogKind::TaskHung).map(of_tasks);
-    let damaged = machine.log.iter().filter(|event| event.kind == LogKind::FileSystemDamaged);
-    let damaged = damaged.filter_map(of_file_system);
-    let silent = machine.log.iter().filter(|event| event.kind == LogKind::UsbNoAnswer);
-    let silent = silent.filter(|event| drive_of(machine, event).is_none()).filter_map(of_usb_port);
-    let low = machine.log.iter().find(|event| event.kind == LogKind::UnderVoltage).map(of_supply);
-    let others = damaged.chain(hung).chain(silent).chain(low);
-    logged.chain(machine.zfs.iter().filter_map(of_pool)).chain(others).collect()
+        unsaid.filter_map(|(name, health)| of_health(context, name, health)).collect();
+    let of_kind = |kind: LogKind| machine.log.iter().filter(move |event| event.kind == kind);
+    let hung = of_kind(LogKind::TaskHung).next().map(of_tasks);
+    let damaged = of_kind(LogKind::FileSystemDamaged).filter_map(of_file_system);
+    let silent = of_kind(LogKind::UsbNoAnswer).filter(|event| drive_of(machine, event).is_none());
+    let low = of_kind(LogKind::UnderVoltage).next().map(of_supply);
+    let others = damaged.chain(hung).chain(silent.filter_map(of_usb_port)).chain(low);
+    told.into_values().chain(counted).chain(machine.zfs.iter().filter_map(of_pool)).chain(others).collect()
 }
 
 /// Leaves out what tells of one failure once more, in other words.
@@ -98,11 +98,6 @@ fn of_health(context: &Context<'_>, name: &str, health: &DriveHealth) -> Option<
     let told = told.join(", ");
     let summary = format!("The SMART data of {who}{model} has errors: {told}.");
     let severity = if is_bad { Severity::Fault } else { Severity::Info };
-    let mut hops = context.judged.iter().flat_map(|judged| &judged.subject.path.hops);
-    let found = match hops.find(|hop| is_of(hop, drive)) {
-        Some(hop) => Finding::about(Code::DeviceErrors, severity, hop, summary),
-        None => Finding::on(Code::DeviceErrors, severity, drive, summary),
-    };
     let source = if health.ata.value().is_some() { health.ata.source() } else { health.smart.source() };
     let advice = match (is_bad, ata.cable > 0) {
         (false, true) => format!(
@@ -116,12 +111,11 @@ fn of_health(context: &Context<'_>, name: &str, health: &DriveHealth) -> Option<
                       waits behind it waits, too."
             .to_owned(),
     };
-    Some(
-        found
-            .with_confidence(if is_certain { Confidence::High } else { Confidence::Medium })
-            .with_evidence([Evidence::new("SMART data", told, source.as_str())])
-            .advise(advice),
-    )
+    let found = context
+        .finding((Code::DeviceErrors, severity), drive, summary, |hop| is_of(hop, drive))
+        .with_confidence(if is_certain { Confidence::High } else { Confidence::Medium })
+        .seen("SMART data", told, source.as_str());
+    Some(found.advise(advice))
 }
 
 /// What is not zero of the counts, in words.
@@ -151,15 +145,12 @@ fn of_file_system(event: &LogEvent) -> Option<Finding> {
         "The file system on {device} says {times} that it is damaged, or could not read or write. That alone does not \
          prove that its drive failed."
     );
-    Some(
-        Finding::on(Code::DeviceErrors, Severity::Info, format!("file system on {device}"), summary)
-            .with_confidence(Confidence::Medium)
-            .with_evidence([Evidence::new("what the file system found", times, event.source.as_str())])
-            .advise(format!(
-                "Save what matters before anything is repaired. `sudo smartctl -x` of the drive under {device} tells whether it \
-                 had errors; memory (memtest86+) and crashes do such damage, too."
-            )),
-    )
+    let advice = format!(
+        "Save what matters before anything is repaired. `sudo smartctl -x` of the drive under {device} tells whether it \
+         had errors; memory (memtest86+) and crashes do such damage, too."
+    );
+    let subject = format!("file system on {device}");
+    Some(aside(event, subject, summary, "what the file system found").advise(advice))
 }
 
 /// A device that did not start is not told by name: it may be a drive, or a mouse.
@@ -170,24 +161,17 @@ fn of_usb_port(event: &LogEvent) -> Option<Finding> {
         "The log says {times} that the device on USB port {port} did not answer while it was set up. The log does not say whether \
          it is a drive."
     );
-    Some(
-        Finding::on(Code::DeviceErrors, Severity::Info, format!("USB port {port}"), summary)
-            .with_confidence(Confidence::Medium)
-            .with_evidence([Evidence::new("set-ups without an answer", times, event.source.as_str())])
-            .advise(OF_USB),
-    )
+    let subject = format!("USB port {port}");
+    Some(aside(event, subject, summary, "set-ups without an answer").advise(OF_USB))
 }
 
 /// Too little voltage: what hangs on the board's USB ports has its power from there, too.
 fn of_supply(event: &LogEvent) -> Finding {
     let times = times(event.count);
     let summary = format!("The kernel says {times} that the board's supply voltage was too low.");
-    Finding::on(Code::DeviceErrors, Severity::Info, "board", summary)
-        .with_confidence(Confidence::Medium)
-        .with_evidence([Evidence::new("too low voltage", times, event.source.as_str())])
-        .advise(
-            "Use the board's own power supply, and a powered hub for drives: processor and USB are slowed down or fail meanwhile.",
-        )
+    aside(event, "board".to_owned(), summary, "too low voltage").advise(
+        "Use the board's own power supply, and a powered hub for drives: processor and USB are slowed down or fail meanwhile.",
+    )
 }
 
 /// Tasks that were blocked: something below did not answer, or another task held what they needed. That alone names no hop.
@@ -196,41 +180,38 @@ fn of_tasks(event: &LogEvent) -> Finding {
     let summary = format!(
         "The kernel says {times} that a task was blocked: its I/O did not end, or it waited for a lock."
     );
-    Finding::on(Code::DeviceErrors, Severity::Info, "tasks", summary)
-        .with_confidence(Confidence::Low)
-        .with_evidence([Evidence::new("blocked tasks", times, event.source.as_str())])
-        .advise(
-            "Read the log from before the first of them: an error of a drive, an adapter or a server stands there. While it \
-             lasts, `iostat -x 1` shows the device with requests under way and none that end.",
-        )
+    let advice = "Read the log from before the first of them: an error of a drive, an adapter or a server stands there. While it \
+                  lasts, `iostat -x 1` shows the device with requests under way and none that end.";
+    let found = aside(event, "tasks".to_owned(), summary, "blocked tasks").advise(advice);
+    found.with_confidence(Confidence::Low)
+}
+
+/// What a log tells of something of which it does not say that it is a drive.
+fn aside(event: &LogEvent, subject: String, summary: String, fact: &str) -> Finding {
+    Finding::on(Code::DeviceErrors, Severity::Info, subject, summary)
+        .with_confidence(Confidence::Medium)
+        .seen(fact, times(event.count), event.source.as_str())
 }
 
 /// Errors that ZFS counts of the devices of a pool. One that is gone or replaced is said elsewhere.
 fn of_pool(pool: &ZfsPool) -> Option<Finding> {
     let devices = pool.vdevs.iter().flat_map(|vdev| &vdev.devices);
-    let errs: Vec<&ZfsDevice> = devices
-        .filter(|device| {
-            device.state == "ONLINE" && !device.is_replaced && device.errors.iter().any(|count| *count > 0)
-        })
-        .collect();
+    let sound = devices.filter(|device| device.state == "ONLINE" && !device.is_replaced);
+    let errs: Vec<&ZfsDevice> = sound.filter(|device| device.errors.iter().any(|count| *count > 0)).collect();
     let words = |[reads, writes, sums]: [u64; 3]| {
         let counts = [(reads, "reads failed"), (writes, "writes failed"), (sums, "checksums were wrong")];
-        let known = counts.into_iter().filter(|(count, _)| *count > 0);
-        known.map(|(count, what)| format!("{count} {what}")).collect::<Vec<_>>().join(", ")
+        known_of(counts.map(|(count, what)| (count > 0).then(|| format!("{count} {what}"))), ", ")
     };
     let more = match errs.len().saturating_sub(1) {
         0 => String::new(),
-        1 => ", and errors of 1 more device".to_owned(),
-        more => format!(", and errors of {more} more devices"),
+        more => format!(", and errors of {}", human::counted(more, "more device")),
     };
     let counted = match errs.first() {
         Some(first) => Some(format!("counts errors of {}: {}{more}", first.name, words(first.errors))),
-        None => pool
-            .errors
-            .value()
-            .map(|errors| words(*errors))
-            .filter(|words| !words.is_empty())
-            .map(|words| format!("counts errors: {words}")),
+        None => {
+            let words = pool.errors.value().map(|errors| words(*errors)).filter(|words| !words.is_empty());
+            words.map(|words| format!("counts errors: {words}"))
+        }
     };
     let lost = pool.lost.value().map(|_| "has lost data that no copy could repair".to_owned());
     let told: Vec<String> = counted.into_iter().chain(lost).collect();
@@ -239,20 +220,15 @@ fn of_pool(pool: &ZfsPool) -> Option<Finding> {
     }
     let summary = format!("The ZFS pool {} {}.", pool.name, told.join(", and "));
     let source = pool.state.source().as_str();
-    let evidence = errs
-        .iter()
-        .map(|device| Evidence::new(format!("errors of {}", device.name), words(device.errors), source));
+    let evidence =
+        |it: &&ZfsDevice| Evidence::new(format!("errors of {}", it.name), words(it.errors), source);
+    let found = Finding::on(Code::DeviceErrors, Severity::Fault, pool.name.clone(), summary);
     let files = "`zpool status -v` names the files that are lost: take them from a backup.";
-    let files = pool.lost.value().map(|_| Advice::new(files));
-    Some(
-        Finding::on(Code::DeviceErrors, Severity::Fault, pool.name.clone(), summary)
-            .with_evidence(evidence)
-            .with_advice(files)
-            .advise(
-                "Save what matters. `sudo smartctl -x` of the device tells the drive from its cable; what waits for a drive \
-                 that repeats its reads (a resilver, a scrub, your own reads) goes at its pace.",
-            ),
-    )
+    let found = found.with_evidence(errs.iter().map(evidence)).advise_if(pool.lost.value().is_some(), files);
+    Some(found.advise(
+        "Save what matters. `sudo smartctl -x` of the device tells the drive from its cable; what waits for a drive \
+         that repeats its reads (a resilver, a scrub, your own reads) goes at its pace.",
+    ))
 }
 
 fn times(count: u64) -> String {
@@ -263,7 +239,7 @@ fn times(count: u64) -> String {
 fn in_words(event: &LogEvent) -> Option<String> {
     let count = event.count;
     let times = |what: &str| format!("{what} {}", times(count));
-    let number = |what: &str| if count == 1 { format!("1 {what}") } else { format!("{count} {what}s") };
+    let number = |what: &str| human::counted(count, what);
     Some(match &event.kind {
         LogKind::NvmeTimeout => format!("{} timed out", number("command")),
         LogKind::ControllerDown => times("its controller stopped answering"),
@@ -314,11 +290,6 @@ fn is_card(event: &LogEvent) -> bool {
 
 fn is_adapter(event: &LogEvent) -> bool {
     event.device.as_deref().is_some_and(|name| name.starts_with("adapter "))
-}
-
-/// Whether a driver gave an adapter up.
-fn is_given_up(events: &[LogEvent]) -> bool {
-    events.iter().any(|event| event.kind == LogKind::ProbeFailed && is_adapter(event))
 }
 
 /// The drive that an event is about: its kernel name, the controller of an NVMe drive, or the port where no drive is known.
@@ -388,6 +359,7 @@ fn whole(name: &str) -> &str {
 
 /// What is wrong with a drive, one of `failing`.
 fn finding(context: &Context<'_>, drive: &str, events: &[LogEvent], failing: usize) -> Option<Finding> {
+    use LogKind::{ControllerDown, ProbeFailed, SataLimited, SataNoAnswer};
     let machine = context.machine;
     let pci = events.iter().find_map(|event| event.pci);
     let link_errs = machine.log.iter().any(|event| {
@@ -396,14 +368,12 @@ fn finding(context: &Context<'_>, drive: &str, events: &[LogEvent], failing: usi
     let severity = match is_fault(events) {
         true => Severity::Fault,
         // Both logs of such a failure that are known here were of a kernel's own fault.
-        false if is_given_up(events) => Severity::Info,
+        false if events.iter().any(|event| event.kind == ProbeFailed) => Severity::Info,
         false => return None,
     };
     if pci.is_some() && link_errs {
         return None;
     }
-    let mut hops = context.judged.iter().flat_map(|judged| &judged.subject.path.hops);
-    let hop = hops.find(|hop| is_of(hop, drive));
     let model =
         machine.block.values().find(|block| whole(&block.name) == drive && block.partition_of.is_none());
     let model = model.and_then(|block| block.model.value()).map(|model| format!(" ({model})"));
@@ -416,29 +386,20 @@ fn finding(context: &Context<'_>, drive: &str, events: &[LogEvent], failing: usi
     };
     let summary =
         format!("The log has errors of {port}{drive}{}: {}.", model.unwrap_or_default(), words.join(", "));
-    let found = match hop {
-        Some(hop) => Finding::about(Code::DeviceErrors, severity, hop, summary),
-        None => Finding::on(Code::DeviceErrors, severity, drive, summary),
-    };
-    let is_certain = events.iter().any(|event| {
-        matches!(
-            event.kind,
-            LogKind::ControllerDown | LogKind::ProbeFailed | LogKind::SataNoAnswer | LogKind::SataLimited(_)
-        )
-    });
+    let is_certain =
+        |event: &LogEvent| matches!(event.kind, ControllerDown | ProbeFailed | SataNoAnswer | SataLimited(_));
     let evidence =
         |event: &LogEvent| Some(Evidence::new("errors in the log", in_words(event)?, event.source.as_str()));
     let shared = (failing > 1).then(|| {
         let words = "look first at what they share, such as an adapter, cables or power";
         Advice::new(format!("Save what matters. Of {failing} drives the log has errors: {words}."))
     });
-    Some(
-        found
-            .with_advice(shared)
-            .with_confidence(if is_certain { Confidence::High } else { Confidence::Medium })
-            .with_evidence(events.iter().filter_map(evidence))
-            .advise(advice(drive, events)),
-    )
+    let found = context
+        .finding((Code::DeviceErrors, severity), drive, summary, |hop| is_of(hop, drive))
+        .with_advice(shared)
+        .with_confidence(if events.iter().any(is_certain) { Confidence::High } else { Confidence::Medium })
+        .with_evidence(events.iter().filter_map(evidence));
+    Some(found.advise(advice(drive, events)))
 }
 
 fn is_of(hop: &Hop, drive: &str) -> bool {

@@ -6,10 +6,10 @@ use narrows_machine::health::{DriveHealth, SmartChange, SmartLog};
 use narrows_model::ceiling::medium;
 use narrows_model::path::{DeviceHop, Hop, HopKind, HopSpec};
 
-use super::{Context, Judged};
+use super::Judged;
 use crate::attribution::{Attribution, Cause, peers};
 use crate::case::Case;
-use crate::finding::{Advice, Code, Confidence, Evidence, Finding, Severity};
+use crate::finding::{Code, Confidence, Finding, Severity};
 use crate::trust::Audit;
 
 /// `device_limited`: the device itself is the bottleneck, as it should be. Of a virtual disk it can only be said what it
@@ -43,10 +43,9 @@ pub(super) fn slower_than_its_port(_: &Judged<'_>, _: usize, hop: &Hop) -> Optio
     let HopSpec::Usb(usb) = &hop.spec else { return None };
     let (speed, most, port) = (usb.speed.value()?, usb.most_speed.value()?, usb.root_hub_speed.value()?);
     (speed.get() >= most.get() && port.get() > speed.get()).then(|| {
-        let summary = format!(
-            "USB device {} runs at {speed}, the most that it can do; its port can do {port}.",
-            usb.device
-        );
+        let device = &usb.device;
+        let summary =
+            format!("USB device {device} runs at {speed}, the most that it can do; its port can do {port}.");
         Finding::about(Code::DeviceLimited, Severity::Info, hop, summary)
             .seen_fact("negotiated speed", &usb.speed)
             .seen_fact("fastest speed of the device", &usb.most_speed)
@@ -76,20 +75,13 @@ fn summary(case: &Case<'_>, hop: &Hop, limit: &Attribution) -> String {
 
 /// `filesystem_limited`: the file system is the bottleneck: one of its kernel threads used up a core while the devices
 /// below had room.
-pub(super) fn filesystem_limited(_context: &Context<'_>, judged: &Judged<'_>) -> Vec<Finding> {
-    judged
-        .caused_by(Cause::Filesystem)
-        .filter_map(|(_, limit)| {
-            let hop = judged.hop(limit.hop)?;
-            let rate = limit.rate.map(|rate| format!(" at {rate}")).unwrap_or_default();
-            let summary = format!("The file system is the bottleneck of this path{rate}: {}.", hop.name);
-            Some(limit.finding(Code::FilesystemLimited, Severity::Limit, hop, summary).advise(
-                "Checksums, compression and encryption of a file system cost processor \
-                 time; measure the device \
-                         below to see what it could do.",
-            ))
-        })
-        .collect()
+pub(super) fn filesystem_limited(judged: &Judged<'_>, index: usize, hop: &Hop) -> Option<Finding> {
+    let (_, limit) = judged.caused_by(Cause::Filesystem, index)?;
+    let rate = limit.rate.map(|rate| format!(" at {rate}")).unwrap_or_default();
+    let summary = format!("The file system is the bottleneck of this path{rate}: {}.", hop.name);
+    let advice = "Checksums, compression and encryption of a file system cost processor time; measure the device \
+                  below to see what it could do.";
+    Some(limit.finding(Code::FilesystemLimited, Severity::Limit, hop, summary).advise(advice))
 }
 
 /// `thermal`: a drive is hot, and perhaps slows itself down.
@@ -120,30 +112,21 @@ fn throttled<'a>(run: &'a Activity, block: &str) -> Option<(SmartChange, &'a Dri
 fn hot<'a>(run: &'a Activity, block: &str) -> Option<&'a DriveHealth> {
     let after = run.after.drives.get(block)?;
     let smart = |health: Option<&'a DriveHealth>| health.and_then(|health| health.smart.value());
-    let in_between = match (smart(run.before.drives.get(block)), smart(Some(after))) {
-        (Some(before), Some(after)) => after.since(before).hot.get() > 0,
-        _ => false,
-    };
+    let both = smart(run.before.drives.get(block)).zip(smart(Some(after)));
+    let in_between = both.is_some_and(|(before, after)| after.since(before).hot.get() > 0);
     (after.is_hot() || in_between).then_some(after)
 }
 
 fn slowed(hop: &Hop, device: &DeviceHop, change: &SmartChange, after: &DriveHealth) -> Finding {
     let source = after.smart.source().as_str();
     let now = after.temperature.value().map(|now| format!(", {now} at its end")).unwrap_or_default();
-    let summary = format!(
-        "{} slowed itself down because it was hot: it throttled for {} of the run{now}.",
-        device.block, change.throttled
-    );
-    Finding::about(Code::Thermal, Severity::Limit, hop, summary)
-        .with_evidence(
-            [
-                Evidence::new("time of throttling in the run", change.throttled, source),
-                Evidence::new("times that throttling began", change.throttle_transitions, source),
-            ]
-            .into_iter()
-            .chain(temperatures(after)),
-        )
-        .with_advice([cool()])
+    let (block, time) = (&device.block, change.throttled);
+    let summary =
+        format!("{block} slowed itself down because it was hot: it throttled for {time} of the run{now}.");
+    let found = Finding::about(Code::Thermal, Severity::Limit, hop, summary)
+        .seen("time of throttling in the run", change.throttled, source)
+        .seen("times that throttling began", change.throttle_transitions, source);
+    of_heat(found, after)
 }
 
 fn is_hot(hop: &Hop, device: &DeviceHop, health: &DriveHealth, in_a_run: bool) -> Finding {
@@ -158,23 +141,15 @@ fn is_hot(hop: &Hop, device: &DeviceHop, health: &DriveHealth, in_a_run: bool) -
     let is_counted = in_a_run && health.smart.value().is_some();
     let rate = if is_counted { "; it did not throttle in the run" } else { "" };
     let summary = format!("{} is {now}{of}{rate}.", device.block);
-    Finding::about(Code::Thermal, Severity::Info, hop, summary)
-        .with_confidence(Confidence::Medium)
-        .with_evidence(temperatures(health))
-        .with_advice([cool()])
+    let found = Finding::about(Code::Thermal, Severity::Info, hop, summary);
+    of_heat(found.with_confidence(Confidence::Medium), health)
 }
 
-fn temperatures(health: &DriveHealth) -> impl Iterator<Item = Evidence> {
-    [("temperature", &health.temperature), ("warning temperature", &health.warning)]
-        .into_iter()
-        .filter(|(_, fact)| fact.value().is_some())
-        .map(|(name, fact)| Evidence::from_fact(name, fact))
-        .collect::<Vec<_>>()
-        .into_iter()
-}
-
-fn cool() -> Advice {
-    Advice::new("Give the drive a heat sink and moving air, let it cool down, and measure again.")
+fn of_heat(found: Finding, health: &DriveHealth) -> Finding {
+    found
+        .seen_known("temperature", &health.temperature)
+        .seen_known("warning temperature", &health.warning)
+        .advise("Give the drive a heat sink and moving air, let it cool down, and measure again.")
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! Something else had a part of what was measured: other programs, or other machines of the same load.
 
+use narrows_base::stats::{mean, variance};
 use narrows_base::units::{BytesPerSec, human};
 use narrows_paste::results::surroundings::Word;
 use narrows_paste::results::{DeviceUse, Measured, Op};
@@ -21,8 +22,8 @@ pub(super) fn concurrent_load(case: &Case<'_>) -> Option<Finding> {
     by_counters(case).or_else(|| by_word(case))
 }
 
-fn concurrent_finding(case: &Case<'_>, summary: String, evidence: Vec<Evidence>) -> Finding {
-    case.finding(Code::ConcurrentLoad, Severity::Limit, summary)
+fn concurrent_finding(case: &Case<'_>, summary: impl Into<String>, evidence: Vec<Evidence>) -> Finding {
+    Finding::of(case, Code::ConcurrentLoad, Severity::Limit, summary)
         .with_evidence(evidence)
         .not_so_when("a run on the idle storage has the same rate")
         .advise("measure again while nothing else uses the storage (`iostat -x 1` shows it)")
@@ -31,13 +32,9 @@ fn concurrent_finding(case: &Case<'_>, summary: String, evidence: Vec<Evidence>)
 
 fn by_word(case: &Case<'_>) -> Option<Finding> {
     let source = case.around.has(Word::Shared)?;
-    let summary =
-        "Something else used the storage meanwhile: the result is a share of what it can do".to_owned();
-    Some(concurrent_finding(
-        case,
-        summary,
-        vec![Evidence::new("running meanwhile", "other work, as the text says", source)],
-    ))
+    let summary = "Something else used the storage meanwhile: the result is a share of what it can do";
+    let evidence = Evidence::new("running meanwhile", "other work, as the text says", source);
+    Some(concurrent_finding(case, summary, vec![evidence]))
 }
 
 /// A run that only reads, past the page cache, and a device that wrote much meanwhile. The reverse may be the file
@@ -49,13 +46,13 @@ fn by_counters(case: &Case<'_>) -> Option<Finding> {
     let device: &DeviceUse = measured.devices.first()?;
     let foreign = device.write_ios as f64;
     (own > CONCURRENT_LOAD_FEWEST && foreign > FOREIGN * own).then(|| {
+        let name = &device.name;
         let summary = format!(
-            "{} was written to while the tool only read: the result is a share of what it can do",
-            device.name
+            "{name} was written to while the tool only read: the result is a share of what it can do"
         );
         let evidence = vec![
             case.evidence(measured, "reads of the tool", human::count(own)),
-            case.evidence(measured, format!("writes of {}", device.name), human::count(foreign)),
+            case.evidence(measured, format!("writes of {name}"), human::count(foreign)),
         ];
         concurrent_finding(case, summary, evidence)
     })
@@ -79,43 +76,29 @@ pub(super) fn uneven_nodes(case: &Case<'_>) -> Option<Finding> {
 }
 
 fn uneven_shares(case: &Case<'_>, sum: &Measured, each: &[Measured], op: Op) -> Option<Finding> {
-    let mut rates: Vec<(f64, &str)> = each
-        .iter()
-        .filter_map(|one| Some((one.side(op)?.bytes_per_second.get(), one.work.label.as_str())))
-        .collect();
-    let count = rates.len() as f64;
-    let mean = rates.iter().map(|(rate, _)| rate).sum::<f64>() / count;
-    let squares: f64 = rates.iter().map(|(rate, _)| (rate - mean).powi(2)).sum();
-    let variation = (squares / (count - 1.0)).sqrt() / mean;
-    if rates.len() < UNEVEN_NODES_FEWEST || variation.is_nan() || variation <= UNEVEN {
+    let named = each.iter().filter_map(|one| Some((one.side(op)?.bytes_per_second, one.work.label.as_str())));
+    let named: Vec<(BytesPerSec, &str)> = named.collect();
+    let rates: Vec<f64> = named.iter().map(|(rate, _)| rate.get()).collect();
+    let variation = variance(&rates).sqrt() / mean(&rates);
+    if named.len() < UNEVEN_NODES_FEWEST || variation.is_nan() || variation <= UNEVEN {
         return None;
     }
-    rates.sort_by(|a, b| a.0.total_cmp(&b.0));
-    let shown = |place: Option<&(f64, &str)>| {
-        let (rate, name) = place.copied().unwrap_or_default();
-        format!("`{name}` with {}", BytesPerSec::new(rate))
-    };
+    let by_rate = |a: &&(BytesPerSec, &str), b: &&(BytesPerSec, &str)| a.0.get().total_cmp(&b.0.get());
+    let (slowest, fastest) = (named.iter().min_by(by_rate)?, named.iter().max_by(by_rate)?);
+    let shown = |(rate, name): &(BytesPerSec, &str)| format!("`{name}` with {rate}");
+    let (op, count, variation) = (op.word(), named.len(), human::percent(variation));
     let summary = format!(
-        "The {}s of {} machines vary by {} of their mean: their sum hides the slow ones",
-        op.word(),
-        rates.len(),
-        human::percent(variation)
+        "The {op}s of {count} machines vary by {variation} of their mean: their sum hides the slow ones"
     );
-    let evidence = [
-        case.evidence(sum, "coefficient of variation", human::percent(variation)),
-        Evidence::new("slowest machine", shown(rates.first()), case.result.place()),
-        Evidence::new("fastest machine", shown(rates.last()), case.result.place()),
-    ];
-    Some(
-        case.finding(Code::UnevenNodes, Severity::Limit, summary)
-            .with_evidence(evidence)
-            .not_so_when("the machines were given different limits or loads on purpose")
-            .advise(
-                "compare where the slow machines run, and who owns their volumes: a machine \
-                 on another host than its \
-                 volume's owner crosses the network",
-            ),
-    )
+    let found = Finding::of(case, Code::UnevenNodes, Severity::Limit, summary)
+        .seen("coefficient of variation", variation, case.source(sum))
+        .seen("slowest machine", shown(slowest), case.result.place())
+        .seen("fastest machine", shown(fastest), case.result.place())
+        .not_so_when("the machines were given different limits or loads on purpose");
+    Some(found.advise(
+        "compare where the slow machines run, and who owns their volumes: a machine on another host than its \
+         volume's owner crosses the network",
+    ))
 }
 
 #[cfg(test)]

@@ -18,28 +18,21 @@ const NO_PASSES: f64 = 10.0;
 
 /// Numbers of one result that contradict each other: it was edited, or two parts of it are of different runs.
 pub(super) fn inconsistent_numbers(case: &Case<'_>) -> Option<Finding> {
-    derived(case).or_else(|| {
-        let mut found: Vec<Finding> = case.runs().filter_map(|run| contradiction(case, &run)).collect();
-        let worst = found.iter().position(|one| one.severity != Severity::Info).unwrap_or(0);
-        (worst < found.len()).then(|| found.swap_remove(worst))
-    })
+    derived(case)
+        .or_else(|| case.runs().filter_map(|run| contradiction(case, &run)).min_by_key(|one| one.severity))
 }
 
 /// What of the numbers of a run cannot be so, told by others of them.
 fn contradiction(case: &Case<'_>, run: &Run<'_>) -> Option<Finding> {
-    let (mut severity, mut evidence) = match case.result.tool {
-        Tool::Fio => (Severity::Limit, fio(run)),
-        Tool::Kdiskmark | Tool::Crystaldiskmark => {
-            let stands = apart(run).is_some_and(|(by_rate, latency)| by_rate > NO_PASSES * latency);
-            (if stands { Severity::Limit } else { Severity::Info }, marks(run))
-        }
-        _ => (Severity::Limit, Vec::new()),
+    let of_all: Vec<Evidence> = out_of_order(run).into_iter().chain(blocks(run)).collect();
+    let stands = || apart(run).is_some_and(|(by_rate, latency)| by_rate > NO_PASSES * latency);
+    let (is_certain, by_tool) = match case.result.tool {
+        Tool::Fio => (true, fio(run)),
+        Tool::Kdiskmark | Tool::Crystaldiskmark => (!of_all.is_empty() || stands(), marks(run)),
+        _ => (true, Vec::new()),
     };
-    let by_tool = evidence.len();
-    evidence.extend(out_of_order(run).into_iter().chain(blocks(run)));
-    if evidence.len() > by_tool {
-        severity = Severity::Limit;
-    }
+    let severity = if is_certain { Severity::Limit } else { Severity::Info };
+    let evidence = [by_tool, of_all].concat();
     let summary = format!("The numbers of the {} contradict each other", run.name());
     (!evidence.is_empty()).then(|| {
         inconsistent(case, severity, summary, evidence)
@@ -47,13 +40,8 @@ fn contradiction(case: &Case<'_>, run: &Run<'_>) -> Option<Finding> {
     })
 }
 
-fn inconsistent(
-    case: &Case<'_>,
-    severity: Severity,
-    summary: String,
-    evidence: impl IntoIterator<Item = Evidence>,
-) -> Finding {
-    case.finding(Code::InconsistentNumbers, severity, summary)
+fn inconsistent(case: &Case<'_>, severity: Severity, summary: String, evidence: Vec<Evidence>) -> Finding {
+    Finding::of(case, Code::InconsistentNumbers, severity, summary)
         .with_evidence(evidence)
         .advise("take the tool's own output, whole and as it was printed")
 }
@@ -64,15 +52,13 @@ fn derived(case: &Case<'_>) -> Option<Finding> {
     let first = wrong.first()?;
     let shown = |value: f64| format!("{value:.6}").trim_end_matches('0').trim_end_matches('.').to_owned();
     let evidence = wrong.iter().take(3).map(|one| {
-        let value =
-            format!("{} is printed, {} is what its parts make", shown(one.printed), shown(one.computed));
-        Evidence::new(one.name.clone(), value, case.result.place())
+        let (printed, made) = (shown(one.printed), shown(one.computed));
+        let value = format!("{printed} is printed, {made} is what its parts make");
+        Evidence::new(&one.name, value, case.result.place())
     });
     let summary = format!("The {} is not that of the numbers beside it", first.name);
-    Some(
-        inconsistent(case, Severity::Limit, summary, evidence)
-            .not_so_when("parts of the same run stand elsewhere"),
-    )
+    let found = inconsistent(case, Severity::Limit, summary, evidence.collect());
+    Some(found.not_so_when("parts of the same run stand elsewhere"))
 }
 
 fn differ(a: f64, b: f64, far: f64) -> bool {
@@ -103,15 +89,13 @@ fn fio(run: &Run<'_>) -> Vec<Evidence> {
         seen.push(run.evidence("`bw_bytes` and `bw` × 1024", format!("{rate} and {second}")));
     }
     // Text rounds counts of I/Os per second; JSON does not.
-    if let (Some(iops), Some(elapsed), Some(ios), Some(_)) =
-        (side.iops, side.elapsed_ns, side.ios, side.second_rate)
-    {
-        let counted = iops.get() * elapsed.as_secs_f64();
-        if differ(counted, ios as f64, FAR) {
-            let value = format!("{} and {}", human::count(counted), human::count(ios as f64));
-            seen.push(run.evidence("rate × time and the count of I/Os", value));
-        }
-    }
+    let by_rate = side.second_rate.and(side.iops).zip(side.elapsed_ns);
+    let by_rate = by_rate.map(|(iops, elapsed)| iops.get() * elapsed.as_secs_f64());
+    let both = by_rate.zip(side.ios).map(|(by_rate, ios)| (by_rate, ios as f64));
+    seen.extend(both.filter(|(by_rate, ios)| differ(*by_rate, *ios, FAR)).map(|(by_rate, ios)| {
+        let value = format!("{} and {}", human::count(by_rate), human::count(ios));
+        run.evidence("rate × time and the count of I/Os", value)
+    }));
     seen
 }
 
@@ -150,10 +134,9 @@ fn apart(run: &Run<'_>) -> Option<(f64, f64)> {
 }
 
 fn marks(run: &Run<'_>) -> Vec<Evidence> {
-    let differing = apart(run)
-        .filter(|(by_rate, latency)| *by_rate >= PASSES * latency || *latency >= PASSES * by_rate)
-        .map(|(by_rate, latency)| format!("{} and {}", time(latency), time(by_rate)));
-    differing.map(|value| run.evidence("latency, and depth ÷ I/Os per second", value)).into_iter().collect()
+    let apart = apart(run).filter(|(rate, latency)| *rate >= PASSES * latency || *latency >= PASSES * rate);
+    let shown = apart.map(|(by_rate, latency)| format!("{} and {}", time(latency), time(by_rate)));
+    shown.map(|value| run.evidence("latency, and depth ÷ I/Os per second", value)).into_iter().collect()
 }
 
 /// Zeros were written, or addresses were read that hold nothing: storage does less work for both.
@@ -168,13 +151,11 @@ fn zeros(case: &Case<'_>) -> Option<Finding> {
     let severity = if compresses.is_some() { Severity::Limit } else { Severity::Info };
     let compresses = compresses.map(|source| Evidence::new("file system", "one that compresses", source));
     let summary = "Only zeros were written, which some storage does not store";
-    Some(
-        case.finding(Code::ZeroOrSparseData, severity, summary)
-            .with_evidence([run.evidence("data", "zeros")].into_iter().chain(compresses))
-            .not_so_when("neither file system nor drive compresses or recognises zeros")
-            .advise("write data that does not compress (/dev/urandom into a file first, fio's default)")
-            .with_confidence(Confidence::Medium),
-    )
+    let found = Finding::of(case, Code::ZeroOrSparseData, severity, summary)
+        .with_evidence([run.evidence("data", "zeros")].into_iter().chain(compresses))
+        .not_so_when("neither file system nor drive compresses or recognises zeros")
+        .advise("write data that does not compress (/dev/urandom into a file first, fio's default)");
+    Some(found.with_confidence(Confidence::Medium))
 }
 
 /// Reads of a sparse file or a thin volume, as fast as memory: what was never written is made up on the way.
@@ -191,37 +172,33 @@ fn holes(case: &Case<'_>) -> Option<Finding> {
         "Reads of {} came from addresses that may hold nothing: the text speaks of sparse or thin storage",
         run.rate()
     );
-    Some(
-        case.finding(Code::ZeroOrSparseData, Severity::Limit, summary)
-            .seen("rate", run.rate(), run.source())
-            .seen("the storage", "sparse, thin, or never written", source)
-            .not_so_when("`du` shows as much as `ls -l`: every block was written")
-            .advise("write the whole region once before reading it")
-            .with_confidence(Confidence::Medium),
-    )
+    let found = Finding::of(case, Code::ZeroOrSparseData, Severity::Limit, summary)
+        .seen("rate", run.rate(), run.source())
+        .seen("the storage", "sparse, thin, or never written", source)
+        .not_so_when("`du` shows as much as `ls -l`: every block was written")
+        .advise("write the whole region once before reading it");
+    Some(found.with_confidence(Confidence::Medium))
 }
 
 /// A file whose name says that it holds zeros was read.
 fn zeros_by_name(case: &Case<'_>) -> Option<Finding> {
+    const ZEROS: [&str; 5] = ["zero", "zeros", "zeroes", "zerofile", "zeroed"];
     let name = |measured: &Measured| {
         let target = measured.work.target.as_deref().filter(|target| !target.starts_with("/dev/"))?;
         let name = target.rsplit('/').next()?;
-        let is_called = name.split(|c: char| !c.is_ascii_alphabetic()).any(|word| {
-            matches!(word.to_ascii_lowercase().as_str(), "zero" | "zeros" | "zeroes" | "zerofile" | "zeroed")
-        });
+        let mut words = name.split(|c: char| !c.is_ascii_alphabetic());
+        let is_called = words.any(|word| ZEROS.iter().any(|zeros| word.eq_ignore_ascii_case(zeros)));
         is_called.then(|| name.to_owned())
     };
     let mut reads = case.runs().filter(|run| run.op == Op::Read);
     let (run, name) = reads.find_map(|run| Some((run, name(run.measured)?)))?;
     let summary =
         format!("The file that was read is called `{name}`: zeros may be stored in less than their size");
-    Some(
-        case.finding(Code::ZeroOrSparseData, Severity::Info, summary)
-            .seen("file", name, run.source())
-            .not_so_when("the file holds other data, or neither file system nor drive recognises zeros")
-            .advise("read a file of data that does not compress")
-            .with_confidence(Confidence::Low),
-    )
+    let found = Finding::of(case, Code::ZeroOrSparseData, Severity::Info, summary)
+        .seen("file", name, run.source())
+        .not_so_when("the file holds other data, or neither file system nor drive recognises zeros")
+        .advise("read a file of data that does not compress");
+    Some(found.with_confidence(Confidence::Low))
 }
 
 /// NAND needs some 50 µs to read a page. A drive that answers most single reads sooner, and the rest in the time of
@@ -234,14 +211,12 @@ fn sparse(case: &Case<'_>) -> Option<Finding> {
     let summary = format!(
         "Half of the reads took {fast}, less than NAND needs, others {slow}: most addresses were never written or trimmed"
     );
-    Some(
-        case.finding(Code::ZeroOrSparseData, Severity::Limit, summary)
-            .seen("median", fast, run.source())
-            .seen("95th percentile", slow, run.source())
-            .not_so_when("the medium is not NAND, or a cache in front of it answered half of the reads")
-            .advise("write the whole region once before reading it")
-            .with_confidence(Confidence::Medium),
-    )
+    let found = Finding::of(case, Code::ZeroOrSparseData, Severity::Limit, summary)
+        .seen("median", fast, run.source())
+        .seen("95th percentile", slow, run.source())
+        .not_so_when("the medium is not NAND, or a cache in front of it answered half of the reads")
+        .advise("write the whole region once before reading it");
+    Some(found.with_confidence(Confidence::Medium))
 }
 
 fn two_speeds(run: &Run<'_>) -> Option<(f64, f64)> {
@@ -264,17 +239,16 @@ pub(super) fn not_synchronous(case: &Case<'_>) -> Option<Finding> {
 }
 
 fn called_synchronous(case: &Case<'_>) -> Option<Finding> {
-    let claims = |label: &str| {
-        let words = label.split(|c: char| !c.is_ascii_alphanumeric());
-        words.into_iter().any(|word| {
-            matches!(word.to_ascii_lowercase().as_str(), "sync" | "synchronous" | "fsync" | "dsync")
-        })
+    const CLAIMS: [&str; 4] = ["sync", "synchronous", "fsync", "dsync"];
+    let is_plain = |run: &Run<'_>| {
+        let waits_late = run.is_durable(Durability::None) || run.is_durable(Durability::AtEnd);
+        run.tool() == Tool::Fio && run.op == Op::Write && run.measured.sync_ns.is_none() && waits_late
     };
-    let run = case.runs().filter(|run| run.tool() == Tool::Fio && run.op == Op::Write).find(|run| {
-        claims(&run.measured.work.label)
-            && run.measured.sync_ns.is_none()
-            && matches!(run.measured.work.durability, Some(Durability::None | Durability::AtEnd))
-    })?;
+    let claims = |run: &Run<'_>| {
+        let mut words = run.measured.work.label.split(|c: char| !c.is_ascii_alphanumeric());
+        words.any(|word| CLAIMS.iter().any(|claim| word.eq_ignore_ascii_case(claim)))
+    };
+    let run = case.runs().find(|run| is_plain(run) && claims(run))?;
     let work = &run.measured.work;
     let summary = format!(
         "`{}` calls itself synchronous, but its writes were not: the rate says nothing of durable writes",
@@ -282,41 +256,34 @@ fn called_synchronous(case: &Case<'_>) -> Option<Finding> {
     );
     let engine = work.engine.as_deref().unwrap_or_default();
     let engine = format!("{engine} (`sync` only means that write(2) is called)");
-    Some(
-        case.finding(Code::NotSynchronous, Severity::Limit, summary)
-            .seen("sync, fsync, fdatasync", "not asked for within the run", run.source())
-            .seen("ioengine", engine, run.source())
-            .not_so_when("the file system or data set forces every write to be synchronous")
-            .advise("ask for durability: `sync=1`, `fdatasync=1`, or `fsync=1`"),
-    )
+    let found = Finding::of(case, Code::NotSynchronous, Severity::Limit, summary)
+        .seen("sync, fsync, fdatasync", "not asked for within the run", run.source())
+        .seen("ioengine", engine, run.source())
+        .not_so_when("the file system or data set forces every write to be synchronous");
+    Some(found.advise("ask for durability: `sync=1`, `fdatasync=1`, or `fsync=1`"))
 }
 
 /// fsyncs were counted, and the text says that the file system was told not to wait for the drive.
 fn without_barrier(case: &Case<'_>) -> Option<Finding> {
     let source = case.around.has(Word::NoBarrier)?;
     let counts = matches!(case.result.tool, Tool::Pveperf | Tool::Pgtestfsync);
-    let mut all = case.result.measurements.iter().filter(|_| counts);
-    let (measured, rate) = all.find_map(|one| Some((one, human::count(one.syncs?.get()))))?;
+    let (measured, rate) = case.first_with(|one| one.syncs.filter(|_| counts))?;
     let summary = "The text speaks of a mount without barriers: fsync does not wait for the drive there";
-    Some(
-        case.finding(Code::NotSynchronous, Severity::Limit, summary)
-            .seen("fsyncs each second", rate, case.source(measured))
-            .seen("mount option", "barrier=0", source)
-            .not_so_when("this run was made with barriers, or the drive's cache keeps its data without power")
-            .advise("mount with barriers and measure again")
-            .with_confidence(Confidence::Low),
-    )
+    let found = Finding::of(case, Code::NotSynchronous, Severity::Limit, summary)
+        .seen("fsyncs each second", human::count(rate.get()), case.source(measured))
+        .seen("mount option", "barrier=0", source)
+        .not_so_when("this run was made with barriers, or the drive's cache keeps its data without power")
+        .advise("mount with barriers and measure again");
+    Some(found.with_confidence(Confidence::Low))
 }
 
 /// A unit that the tool prints is wrong; the number was corrected on reading.
 pub(super) fn units_suspect(case: &Case<'_>) -> Option<Finding> {
     let correction = case.result.corrections.first()?;
-    Some(
-        case.finding(Code::UnitsSuspect, Severity::Info, correction.clone())
-            .seen("corrected", correction, case.result.place())
-            .not_so_when("I/Os per second × block size is the printed rate")
-            .advise("compare the corrected rate with other tools, not the printed one"),
-    )
+    let found = Finding::of(case, Code::UnitsSuspect, Severity::Info, correction.clone())
+        .seen("corrected", correction, case.result.place())
+        .not_so_when("I/Os per second × block size is the printed rate");
+    Some(found.advise("compare the corrected rate with other tools, not the printed one"))
 }
 
 /// What a tool says went wrong, so that its numbers do not count. An interrupted run has a result, of the time until then.
@@ -338,12 +305,10 @@ pub(super) fn run_failed(case: &Case<'_>) -> Option<Finding> {
     };
     let evidence =
         errors.iter().take(3).map(|error| Evidence::new("the tool says", *error, case.result.place()));
-    Some(
-        case.finding(Code::RunFailed, Severity::Fault, summary)
-            .with_evidence(evidence)
-            .not_so_when("the message is of another run")
-            .advise("mend what the message names, and measure again"),
-    )
+    let found = Finding::of(case, Code::RunFailed, Severity::Fault, summary)
+        .with_evidence(evidence)
+        .not_so_when("the message is of another run");
+    Some(found.advise("mend what the message names, and measure again"))
 }
 
 #[cfg(test)]

@@ -1,11 +1,12 @@
 //! `generator_cpu`: the load generator is the bottleneck, so the result is a floor and not the path's limit.
 
 use narrows_base::units::human;
+use narrows_model::path::Hop;
 use narrows_paste::results::surroundings::Word;
 use narrows_paste::results::{Op, Tool};
 
+use super::Judged;
 use super::result::{self, time};
-use super::{Context, Judged};
 use crate::attribution::{Cause, are_io_workers_full, was_denied};
 use crate::case::Case;
 use crate::finding::{Code, Confidence, Evidence, Finding, Severity};
@@ -35,27 +36,19 @@ fn waited(case: &Case<'_>) -> Option<Evidence> {
 }
 
 /// Our own worker, or the kernel's workers for it, used up the processor.
-pub(super) fn of_path(_context: &Context<'_>, judged: &Judged<'_>) -> Vec<Finding> {
-    judged
-        .caused_by(Cause::Generator)
-        .filter_map(|(direction, limit)| {
-            let hop = judged.hop(limit.hop)?;
-            let rate = limit.rate.map(|rate| format!(" At least {rate} get through.")).unwrap_or_default();
-            let case = judged.case(direction);
-            let (what, action) = match case.measurement() {
-                Some(_) if are_io_workers_full(&case) => IO_WORKERS,
-                Some(measurement) if was_denied(measurement) => GENERATOR_DENIED,
-                _ => USED_UP,
-            };
-            let summary = format!("{what}; the path can do more.{rate}");
-            let mut finding = limit
-                .finding(Code::GeneratorCpu, Severity::Limit, hop, summary)
-                .with_evidence(waited(&case))
-                .advise(action);
-            finding.subject = judged.subject.path.target.clone();
-            Some(finding)
-        })
-        .collect()
+pub(super) fn of_hop(judged: &Judged<'_>, index: usize, hop: &Hop) -> Option<Finding> {
+    let (direction, limit) = judged.caused_by(Cause::Generator, index)?;
+    let rate = limit.rate.map(|rate| format!(" At least {rate} get through.")).unwrap_or_default();
+    let case = judged.case(direction);
+    let (what, action) = match case.measurement() {
+        Some(_) if are_io_workers_full(&case) => IO_WORKERS,
+        Some(measurement) if was_denied(measurement) => GENERATOR_DENIED,
+        _ => USED_UP,
+    };
+    let summary = format!("{what}; the path can do more.{rate}");
+    let found = limit.finding(Code::GeneratorCpu, Severity::Limit, hop, summary);
+    let found = found.with_evidence(waited(&case)).advise(action);
+    Some(Finding { subject: judged.subject.path.target.clone(), ..found })
 }
 
 /// The tool itself was the bottleneck: its threads filled their processor.
@@ -80,13 +73,11 @@ fn random_source(case: &result::Case<'_>) -> Option<Finding> {
         word.trim_start_matches("if="),
         run.rate()
     );
-    Some(
-        case.finding(Code::GeneratorCpu, Severity::Info, summary)
-            .seen("source of the data", word, run.source())
-            .not_so_when("`dd if=/dev/urandom of=/dev/null bs=1M count=1000` is much faster there")
-            .advise("measure with data that is there already, or that a tool makes in memory: `narrows measure TARGET`")
-            .with_confidence(Confidence::Medium),
-    )
+    let found = Finding::of(case, Code::GeneratorCpu, Severity::Info, summary)
+        .seen("source of the data", word, run.source())
+        .not_so_when("`dd if=/dev/urandom of=/dev/null bs=1M count=1000` is much faster there")
+        .advise("measure with data that is there already, or that a tool makes in memory: `narrows measure TARGET`");
+    Some(found.with_confidence(Confidence::Medium))
 }
 
 fn full_threads(case: &result::Case<'_>) -> Option<Finding> {
@@ -111,12 +102,10 @@ fn full_threads(case: &result::Case<'_>) -> Option<Finding> {
         Tool::Bonnie => vec![share("processor time", cpu.total())],
         _ => vec![share("user time", cpu.user), share("kernel time", cpu.system)],
     };
-    Some(
-        case.finding(Code::GeneratorCpu, Severity::Limit, summary)
-            .with_evidence(shares)
-            .not_so_when("more jobs do not raise the rate")
-            .advise("spread the load over more jobs, or use io_uring: `narrows measure TARGET --as sweep`"),
-    )
+    let found = Finding::of(case, Code::GeneratorCpu, Severity::Limit, summary)
+        .with_evidence(shares)
+        .not_so_when("more jobs do not raise the rate");
+    Some(found.advise("spread the load over more jobs, or use io_uring: `narrows measure TARGET --as sweep`"))
 }
 
 /// `t/io_uring` has one thread for each core that it is given, which submits and reaps as fast as it can: it measures these.
@@ -126,12 +115,10 @@ fn one_thread_each(case: &result::Case<'_>) -> Option<Finding> {
         measured.work.jobs.map_or_else(|| "its threads".to_owned(), |jobs| format!("{jobs} threads"));
     let summary =
         format!("The rate is what {threads} of the tool submit and reap: a floor of what the drives can do");
-    Some(
-        case.finding(Code::GeneratorCpu, Severity::Info, summary)
-            .seen("threads", &threads, case.source(measured))
-            .not_so_when("more threads on more cores do not raise the rate")
-            .advise("add threads (-n) until the rate stops rising: `narrows measure TARGET --as sweep`"),
-    )
+    let found = Finding::of(case, Code::GeneratorCpu, Severity::Info, summary)
+        .seen("threads", &threads, case.source(measured))
+        .not_so_when("more threads on more cores do not raise the rate");
+    Some(found.advise("add threads (-n) until the rate stops rising: `narrows measure TARGET --as sweep`"))
 }
 
 /// Storage in memory answers within a microsecond: what a random I/O takes beyond that is processor time of the path to
@@ -147,14 +134,12 @@ fn before_memory(case: &result::Case<'_>) -> Option<Finding> {
     let summary = format!(
         "The storage is memory, and a random I/O takes {shown}: the time goes to the processors on the way there"
     );
-    Some(
-        case.finding(Code::GeneratorCpu, Severity::Limit, summary)
-            .seen("latency of a single random I/O", shown, run.source())
-            .seen("the storage", "is in memory", source)
-            .not_so_when("a limiter or a network lies between")
-            .advise("look at the processors of host and guest while it runs")
-            .with_confidence(Confidence::Medium),
-    )
+    let found = Finding::of(case, Code::GeneratorCpu, Severity::Limit, summary)
+        .seen("latency of a single random I/O", shown, run.source())
+        .seen("the storage", "is in memory", source)
+        .not_so_when("a limiter or a network lies between")
+        .advise("look at the processors of host and guest while it runs");
+    Some(found.with_confidence(Confidence::Medium))
 }
 
 #[cfg(test)]

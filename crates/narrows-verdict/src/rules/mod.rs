@@ -8,11 +8,9 @@
 //! To add one: write a function as one of [`Rule`] takes it beside its like (what runs and results of other tools tell of one
 //! code is in one file), with a test where it fires, a near miss where it must not, and add it to [`RULES`].
 
-mod above_ceiling;
 mod aer_errors;
 mod bus_limited;
 mod cache_measured;
-mod cached_command;
 mod crypt;
 pub(super) mod depth_too_low;
 mod device_errors;
@@ -20,24 +18,20 @@ mod device_limited;
 mod disturbed;
 mod doubtful;
 mod generator_cpu;
-mod link_speed_degraded;
 mod link_state;
-mod link_width_degraded;
 mod mps_mrrs;
 mod need;
 mod network_limited;
-mod no_read_ended;
 mod numa;
 mod partial_input;
-mod raid_degraded;
-mod raid_resync;
+mod raid;
 pub(super) mod result;
 mod shared_uplink;
 mod slot_limited;
 mod slots;
 mod throttled;
-mod too_short;
 mod unsteady;
+mod void_runs;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -46,13 +40,15 @@ use narrows_machine::Machine;
 use narrows_machine::pci::PciDevice;
 use narrows_model::ceiling::Direction;
 use narrows_model::path::{Hop, HopId, Target};
-use narrows_paste::results::Tool;
 
 use crate::Subject;
 use crate::attribution::{self, Attribution, Cause};
 use crate::case::Case;
-use crate::finding::{Code, Finding};
+use crate::finding::{Code, Finding, Severity};
 use crate::trust::Audit;
+
+/// The class of NVMe controllers (PCI Code and ID Assignment Specification, section 1.2).
+const NVME: u32 = 0x0108;
 
 /// Everything that a rule may look at.
 #[derive(Clone, Copy)]
@@ -60,6 +56,27 @@ pub(super) struct Context<'a> {
     pub(super) machine: &'a Machine,
     /// All paths with what limits them.
     pub(super) judged: &'a [Judged<'a>],
+}
+
+impl<'a> Context<'a> {
+    /// The hops of all paths.
+    pub(super) fn hops(&self) -> impl Iterator<Item = &'a Hop> + use<'a> {
+        self.judged.iter().flat_map(|judged| &judged.subject.path.hops)
+    }
+
+    /// A finding about the device `name`: about the first hop that is it, where a path crosses it.
+    pub(super) fn finding(
+        &self,
+        (code, severity): (Code, Severity),
+        name: &str,
+        summary: String,
+        is_it: impl Fn(&Hop) -> bool,
+    ) -> Finding {
+        match self.hops().find(|hop| is_it(hop)) {
+            Some(hop) => Finding::about(code, severity, hop, summary),
+            None => Finding::on(code, severity, name, summary),
+        }
+    }
 }
 
 /// A path with what limits it.
@@ -101,11 +118,8 @@ impl<'a> Judged<'a> {
     /// The directions that the hop at `index` limits. Once a direction was measured, arithmetic on the other one is no
     /// ground for a finding.
     pub(super) fn limited_by(&self, index: usize) -> impl Iterator<Item = (Direction, &Attribution)> {
-        self.outcomes
-            .iter()
-            .filter(|(direction, _)| self.audits.is_empty() || self.audits.contains_key(direction))
-            .filter_map(|(direction, outcome)| Some((*direction, outcome.as_ref().ok()?)))
-            .filter(move |(_, limit)| limit.hop == index)
+        let counts = |direction: &Direction| self.audits.is_empty() || self.audits.contains_key(direction);
+        self.limits().filter(move |(direction, limit)| limit.hop == index && counts(direction))
     }
 
     /// Whether the hop at `index` limits either direction.
@@ -113,17 +127,14 @@ impl<'a> Judged<'a> {
         self.limited_by(index).next().is_some()
     }
 
-    /// The directions whose limit was found in this way.
-    fn caused_by(&self, cause: Cause) -> impl Iterator<Item = (Direction, &Attribution)> {
-        self.outcomes
-            .iter()
-            .filter_map(|(direction, outcome)| Some((*direction, outcome.as_ref().ok()?)))
-            .filter(move |(_, limit)| limit.cause == cause)
+    /// The first direction of which the hop at `index` was found to be the limit in this way.
+    fn caused_by(&self, cause: Cause, index: usize) -> Option<(Direction, &Attribution)> {
+        self.limits().find(|(_, limit)| limit.cause == cause && limit.hop == index)
     }
 
-    /// The hop of an attribution.
-    pub(super) fn hop(&self, index: usize) -> Option<&'a Hop> {
-        self.subject.path.hops.get(index)
+    /// What limits each direction of which that is known.
+    fn limits(&self) -> impl Iterator<Item = (Direction, &Attribution)> {
+        self.outcomes.iter().filter_map(|(direction, outcome)| Some((*direction, outcome.as_ref().ok()?)))
     }
 }
 
@@ -148,19 +159,19 @@ const RULES: &[Rule] = &[
     Rule::Result(doubtful::run_failed),
     Rule::Path(cache_measured::of_path),
     Rule::Result(cache_measured::of_result),
-    Rule::Path(generator_cpu::of_path),
+    Rule::Hop(generator_cpu::of_hop),
     Rule::Result(generator_cpu::of_result),
     Rule::Result(throttled::find),
-    Rule::Hop(raid_resync::of_hop),
-    Rule::Machine(raid_resync::of_machine),
-    Rule::Counters(raid_resync::of_result),
+    Rule::Hop(raid::resync),
+    Rule::Machine(raid::resync_of_pools),
+    Rule::Counters(raid::resync_of_result),
     Rule::Result(disturbed::concurrent_load),
     Rule::Run(unsteady::of_run),
     Rule::Counters(unsteady::of_result),
     Rule::Result(unsteady::slc_exhausted),
-    Rule::Run(too_short::of_run),
-    Rule::Result(too_short::of_result),
-    Rule::Run(above_ceiling::of_run),
+    Rule::Run(void_runs::too_short),
+    Rule::Result(void_runs::short_result),
+    Rule::Run(void_runs::above_ceiling),
     Rule::Result(doubtful::zero_or_sparse_data),
     Rule::Result(doubtful::inconsistent_numbers),
     Rule::Result(doubtful::not_synchronous),
@@ -168,12 +179,12 @@ const RULES: &[Rule] = &[
     Rule::Machine(network_limited::of_machine),
     Rule::Result(network_limited::of_result),
     Rule::Result(slot_limited::of_result),
-    Rule::Run(no_read_ended::of_run),
-    Rule::Counters(no_read_ended::of_result),
+    Rule::Run(void_runs::no_read_ended),
+    Rule::Counters(void_runs::stuck),
     Rule::Hop(crypt::of_hop),
     Rule::Machine(crypt::of_machine),
     Rule::Result(crypt::of_result),
-    Rule::Path(crypt::crypto_workqueue),
+    Rule::Hop(crypt::crypto_workqueue),
     Rule::Run(depth_too_low::of_run),
     Rule::Result(depth_too_low::of_result),
     Rule::Result(disturbed::uneven_nodes),
@@ -191,11 +202,12 @@ const RULES: &[Rule] = &[
     Rule::Hop(bus_limited::usb_limited),
     Rule::Hop(bus_limited::sata_limited),
     Rule::Hop(bus_limited::hba_limited),
-    Rule::Path(raid_resync::raid_slow_member),
-    Rule::Machine(raid_resync::slow_among_alike),
-    Rule::Hop(raid_degraded::check),
-    Rule::Machine(raid_degraded::check_pools),
-    Rule::Path(device_limited::filesystem_limited),
+    Rule::Hop(raid::raid_slow_member),
+    Rule::Hop(raid::slow_by_arithmetic),
+    Rule::Machine(raid::slow_among_alike),
+    Rule::Hop(raid::degraded),
+    Rule::Machine(raid::degraded_pools),
+    Rule::Hop(device_limited::filesystem_limited),
     Rule::Hop(device_limited::thermal),
     Rule::Hop(device_limited::device_limited),
     Rule::Hop(device_limited::slower_than_its_port),
@@ -224,10 +236,9 @@ impl Rule {
 
 /// What is found in a result of another tool.
 pub(super) fn of_result(case: &result::Case<'_>) -> Vec<Finding> {
-    let is_of_load = !matches!(case.result.tool, Tool::Iostat | Tool::Zpooliostat);
     let found = RULES.iter().filter_map(|rule| match rule {
         Rule::Counters(rule) => rule(case),
-        Rule::Result(rule) if is_of_load => rule(case),
+        Rule::Result(rule) if !case.is_of_counters() => rule(case),
         _ => None,
     });
     found.collect()
@@ -235,10 +246,8 @@ pub(super) fn of_result(case: &result::Case<'_>) -> Vec<Finding> {
 
 /// All findings, each once, worst first; of equally bad ones those of storage, and of these those that bring most.
 pub(super) fn all(context: &Context<'_>) -> Vec<Finding> {
-    let of_paths = context
-        .judged
-        .iter()
-        .flat_map(|judged| RULES.iter().flat_map(move |rule| rule.on_path(context, judged)));
+    let judged = context.judged.iter();
+    let of_paths = judged.flat_map(|one| RULES.iter().flat_map(move |rule| rule.on_path(context, one)));
     let of_machine = RULES.iter().flat_map(|rule| match rule {
         Rule::Machine(rule) => rule(context),
         _ => Vec::new(),
@@ -249,12 +258,8 @@ pub(super) fn all(context: &Context<'_>) -> Vec<Finding> {
         // A link that several paths cross has one state, be it that one of them needs more of it than another.
         let code = Some(finding.code).filter(|code| !link_state::CODES.contains(code));
         let key = (code, hop, finding.subject.clone());
-        match findings.get_mut(&key) {
-            Some(known) if order(known, &finding).is_le() => {}
-            Some(known) => *known = finding,
-            None => {
-                findings.insert(key, finding);
-            }
+        if findings.get(&key).is_none_or(|known| order(known, &finding).is_gt()) {
+            findings.insert(key, finding);
         }
     }
     let mut findings: Vec<Finding> = findings.into_values().collect();

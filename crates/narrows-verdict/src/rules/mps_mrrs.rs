@@ -7,25 +7,21 @@
 use narrows_base::fact::Fact;
 use narrows_base::units::{Bytes, human};
 use narrows_machine::log::LogKind;
-use narrows_machine::pci::{Express, PciDevice, PortType};
-use narrows_model::ceiling::{Ceilings, Limit, pcie};
+use narrows_machine::pci::{Express, PortType};
+use narrows_model::ceiling::{Ceiling, Ceilings, pcie};
 
 use super::{Context, Judged};
 use crate::counterfactual;
-use crate::finding::{Advice, Code, Confidence, Evidence, Finding, Severity};
+use crate::finding::{Code, Confidence, Evidence, Finding, Severity};
 use crate::link::{Link, wires};
 
 /// The least read request that keeps the request direction idle enough.
 const SHORT_REQUEST: Bytes = Bytes::new(128);
 
 pub(super) fn check(context: &Context<'_>, judged: &Judged<'_>) -> Vec<Finding> {
-    wires(context, judged)
-        .iter()
-        .filter(|link| link.moves_data())
-        .filter_map(|link| {
-            refused(context, link).or_else(|| mismatch(link)).or_else(|| inefficient(judged, link))
-        })
-        .collect()
+    let of_link =
+        |link| refused(context, link).or_else(|| mismatch(link)).or_else(|| inefficient(judged, link));
+    wires(context, judged).iter().filter(|link| link.moves_data()).filter_map(of_link).collect()
 }
 
 /// The kernel said that it could not make the payloads of both ends alike.
@@ -34,21 +30,16 @@ fn refused(context: &Context<'_>, link: &Link<'_>) -> Option<Finding> {
         LogKind::MpsRefused(size) => Some((size, event)),
         _ => None,
     })?;
+    let (address, size) = (link.link.device.address, human::block_size(size));
     let summary = format!(
-        "The port above {} sends payloads of {}, and the device cannot be set to accept them.",
-        link.link.device.address,
-        human::block_size(size)
+        "The port above {address} sends payloads of {size}, and the device cannot be set to accept them."
     );
-    Some(
-        Finding::about(Code::MpsMrrs, Severity::Fault, link.hop, summary)
-            .seen("the kernel's log", "can't set Max Payload Size", event.source.as_str())
-            .with_advice([alike()]),
-    )
+    let found = Finding::about(Code::MpsMrrs, Severity::Fault, link.hop, summary);
+    let found = found.seen("the kernel's log", "can't set Max Payload Size", event.source.as_str());
+    Some(found.advise(ALIKE))
 }
 
-fn alike() -> Advice {
-    Advice::new("Boot with pci=pcie_bus_safe, so that the kernel sets both ends alike.")
-}
+const ALIKE: &str = "Boot with pci=pcie_bus_safe, so that the kernel sets both ends alike.";
 
 fn ends<'a>(link: &Link<'a>) -> Option<(&'a Express, &'a Express)> {
     Some((link.link.device.express.value()?, link.port?.express.value()?))
@@ -64,26 +55,22 @@ fn mismatch(link: &Link<'_>) -> Option<Finding> {
     if port.max_payload <= device.max_payload {
         return None;
     }
-    let summary = format!(
-        "The port above {} may send payloads of {}, and the device accepts {}.",
-        link.link.device.address,
-        human::block_size(port.max_payload),
-        human::block_size(device.max_payload),
-    );
+    let (end, address) = (&link.link.device, link.link.device.address);
+    let (sent, accepted) = (human::block_size(port.max_payload), human::block_size(device.max_payload));
+    let summary =
+        format!("The port above {address} may send payloads of {sent}, and the device accepts {accepted}.");
     // A root port answers reads in pieces of 64 or 128 bytes (PCIe Base Specification, Read Completion Boundary), and a
     // processor writes no more at once; a switch passes on what its other side sends.
     let is_root = port.port == PortType::RootPort;
     let severity = if is_root { Severity::Info } else { Severity::Fault };
-    Some(
-        Finding::about(Code::MpsMrrs, severity, link.hop, summary)
-            .with_confidence(Confidence::Medium)
-            .with_evidence([
-                size_evidence(&link.link.device, device.max_payload, "payload size in force"),
-                size_evidence(&link.link.device, device.max_payload_supported, "payload size supported"),
-            ])
-            .with_evidence(link.port.map(|end| size_evidence(end, port.max_payload, "payload size in force")))
-            .with_advice([alike()]),
-    )
+    let found = Finding::about(Code::MpsMrrs, severity, link.hop, summary)
+        .with_confidence(Confidence::Medium)
+        .with_evidence([
+            size_evidence(end, device.max_payload, "payload size in force"),
+            size_evidence(end, device.max_payload_supported, "payload size supported"),
+        ])
+        .with_evidence(link.port.map(|end| size_evidence(end, port.max_payload, "payload size in force")));
+    Some(found.advise(ALIKE))
 }
 
 fn inefficient(judged: &Judged<'_>, link: &Link<'_>) -> Option<Finding> {
@@ -94,49 +81,36 @@ fn inefficient(judged: &Judged<'_>, link: &Link<'_>) -> Option<Finding> {
         return None;
     }
     let better = better(link, supported);
-    let gain_of = |limit: Option<&Limit>| counterfactual::gain_of_better(judged, link.index, limit?);
-    let longer = (in_force < supported).then(|| gain_of(better.read.limit())).flatten();
+    let gain_of = |better: &Ceiling| counterfactual::gain_of_better(judged, link.index, better.rate()?);
+    let longer = (in_force < supported).then(|| gain_of(&better.read)).flatten();
     let request = device.max_read_request;
     // A read of the drive is a write to memory; what the drive asks for is what is written to it.
-    let (summary, gain) = match longer {
-        Some(gain) => (
-            format!(
-                "Payloads on {} are {}, and both ends support {}; longer ones would carry {gain} more.",
-                link.place(),
-                human::block_size(in_force),
-                human::block_size(supported),
-            ),
-            gain,
+    let is_short = request <= SHORT_REQUEST && request < supported;
+    let gain = longer.or_else(|| gain_of(&better.write).filter(|_| is_short))?;
+    let (place, payload) = (link.place(), human::block_size(supported));
+    let (in_force, request) = (human::block_size(in_force), human::block_size(request));
+    let summary = match longer {
+        Some(_) => format!(
+            "Payloads on {place} are {in_force}, and both ends support {payload}; longer ones would carry {gain} more."
         ),
-        None if request <= SHORT_REQUEST && request < supported => {
-            let gain = gain_of(better.write.limit())?;
-            let (request, payload) = (human::block_size(request), human::block_size(supported));
-            (
-                format!(
-                    "The device on {} asks for {request} at a time, and payloads may be {payload}; longer requests would \
-                     carry {gain} more to it.",
-                    link.place(),
-                ),
-                gain,
-            )
-        }
-        None => return None,
+        None => format!(
+            "The device on {place} asks for {request} at a time, and payloads may be {payload}; longer requests would \
+             carry {gain} more to it."
+        ),
     };
     let advice = "Boot with pci=pcie_bus_perf; it sets the longest payloads and requests that the whole way to each device \
                   supports.";
-    Some(
-        Finding::about(Code::MpsMrrs, Severity::Info, link.hop, summary)
-            .with_confidence(Confidence::Medium)
-            .with_evidence([
-                size_evidence(&link.link.device, device.max_payload, "payload size in force"),
-                size_evidence(&link.link.device, device.max_payload_supported, "payload size supported"),
-                size_evidence(&link.link.device, device.max_read_request, "read request size"),
-            ])
-            .with_evidence(
-                link.port.map(|end| size_evidence(end, port.max_payload_supported, "payload size supported")),
-            )
-            .with_advice([Advice::with_gain(advice, Some(gain))]),
-    )
+    let found = Finding::about(Code::MpsMrrs, Severity::Info, link.hop, summary)
+        .with_confidence(Confidence::Medium)
+        .with_evidence([
+            size_evidence(&link.link.device, device.max_payload, "payload size in force"),
+            size_evidence(&link.link.device, device.max_payload_supported, "payload size supported"),
+            size_evidence(&link.link.device, device.max_read_request, "read request size"),
+        ])
+        .with_evidence(
+            link.port.map(|end| size_evidence(end, port.max_payload_supported, "payload size supported")),
+        );
+    Some(found.advise_gain(advice, Some(gain)))
 }
 
 fn better(link: &Link<'_>, payload: Bytes) -> Ceilings {

@@ -12,7 +12,7 @@ use narrows_base::fact::Fact;
 use narrows_base::units::{BitsPerSec, BytesPerSec};
 use narrows_machine::pci::PciDevice;
 use narrows_model::ceiling::Direction;
-use narrows_model::path::{HopId, Target};
+use narrows_model::path::{Hop, HopId, HopKind, Target};
 
 use super::Context;
 use crate::case::Case;
@@ -94,25 +94,26 @@ fn is_of_no_known_kind(link: &Link<'_>, judged: &super::Judged<'_>) -> bool {
 
 /// Whether the device end is a network card, or a part of one.
 fn is_network(context: &Context<'_>, link: &Link<'_>) -> bool {
+    functions(context, link).any(is_port)
+}
+
+/// The functions of the card at the device end.
+fn functions<'a>(context: &Context<'a>, link: &Link<'_>) -> impl Iterator<Item = &'a PciDevice> + use<'a> {
     let card = link.link.device.address.card();
-    let mut functions = context.machine.pci.values().filter(|function| function.address.card() == card);
-    functions.any(is_port)
+    context.machine.pci.values().filter(move |function| function.address.card() == card)
 }
 
 /// The most that drivers of network cards without a known line rate ever drive on one port, in Mbit/s.
-const LINE_RATES: &[(&str, f64)] = &[
-    ("tg3", 1000.0),
-    ("bnx2", 1000.0),
-    ("e1000", 1000.0),
-    ("e1000e", 1000.0),
-    ("igb", 1000.0),
-    ("sky2", 1000.0),
-    ("alx", 1000.0),
-    ("atl1c", 1000.0),
-    ("igc", 2500.0),
-    ("r8169", 5000.0),
-    ("ixgbe", 10_000.0),
+const LINE_RATES: [(f64, &[&str]); 4] = [
+    (1000.0, &["tg3", "bnx2", "e1000", "e1000e", "igb", "sky2", "alx", "atl1c"]),
+    (2500.0, &["igc"]),
+    (5000.0, &["r8169"]),
+    (10_000.0, &["ixgbe"]),
 ];
+
+fn line_rate(driver: &str) -> Option<f64> {
+    LINE_RATES.into_iter().find(|(_, drivers)| drivers.contains(&driver)).map(|(rate, _)| rate)
+}
 
 /// Drivers of network cards from which no class follows: they serve Ethernet and InfiniBand.
 const OF_BOTH: [&str; 2] = ["mlx4_core", "mlx5_core"];
@@ -120,34 +121,25 @@ const OF_BOTH: [&str; 2] = ["mlx4_core", "mlx5_core"];
 /// What the ports of a network card or Fibre Channel adapter can carry together, by the rate of each; `None` for everything
 /// else, and where the rate of one port is not known.
 pub(super) fn wires(context: &Context<'_>, link: &Link<'_>) -> Option<Wires> {
-    let card = link.link.device.address.card();
-    let all = || context.machine.pci.values().filter(|port| port.address.card() == card);
     // The functions for Fibre Channel of a converged adapter have the same wires as those for Ethernet.
-    let has_network = all().any(is_port);
-    let functions: Vec<&PciDevice> = all().filter(|port| !(has_network && is_fibre_channel(port))).collect();
+    let is_twice = |port: &PciDevice| is_network(context, link) && is_fibre_channel(port);
+    let functions: Vec<&PciDevice> = functions(context, link).filter(|port| !is_twice(port)).collect();
     let count = match functions.as_slice() {
         [port] => named(port).find_map(ports_named).map_or(1.0, f64::from),
         _ => 1.0,
     };
-    let mut together = Wires::of(BytesPerSec::new(0.0));
-    for port in &functions {
-        let rate =
-            if is_port(port) || is_fibre_channel(port) { port_rate(context, port)? } else { return None };
-        together =
-            Wires { least: together.least + rate.least * count, most: together.most + rate.most * count };
-    }
-    (!functions.is_empty()).then_some(together)
+    let rate = |port: &&PciDevice| {
+        let rate = port_rate(context, port).filter(|_| is_port(port) || is_fibre_channel(port))?;
+        Some(Wires { least: rate.least * count, most: rate.most * count })
+    };
+    let all: Vec<Wires> = functions.iter().map(rate).collect::<Option<_>>()?;
+    all.into_iter().reduce(|a, b| Wires { least: a.least + b.least, most: a.most + b.most })
 }
 
 /// Whether a function is a port of a network card, by its class or, where a log leaves that out, by its driver.
 fn is_port(function: &PciDevice) -> bool {
-    let driver = function.driver.value();
-    let by_driver = || {
-        driver.is_some_and(|driver| {
-            OF_BOTH.contains(&driver.as_str()) || LINE_RATES.iter().any(|(name, _)| name == driver)
-        })
-    };
-    function.is_network() || function.class.value().is_none() && by_driver()
+    let is_known = |driver: &String| OF_BOTH.contains(&driver.as_str()) || line_rate(driver).is_some();
+    function.is_network() || function.class.value().is_none() && function.driver.value().is_some_and(is_known)
 }
 
 /// The sub-class of InfiniBand among networks, and the one that older adapters have instead.
@@ -171,9 +163,8 @@ pub(super) fn called(context: &Context<'_>, link: &Link<'_>) -> Option<Evidence>
     let port = context.machine.pci.get(&link.link.device.address)?;
     let says_rate = |fact: &&Fact<String>| fact.value().is_some_and(|name| stated(name, port).is_some());
     let fact = [&port.board, &port.name].into_iter().find(says_rate).unwrap_or(&port.name);
-    let is_wired = is_port(port) || is_fibre_channel(port);
-    let name = fact.value().filter(|_| is_wired)?;
-    Some(Evidence::new("the card is called", name, fact.source().as_str()))
+    let is_told = fact.value().is_some() && (is_port(port) || is_fibre_channel(port));
+    is_told.then(|| Evidence::from_fact("the card is called", fact))
 }
 
 /// The line rate of one port: what its wire runs at, else what its driver, its names or its id say of its kind.
@@ -183,10 +174,7 @@ pub(super) fn port_rate(context: &Context<'_>, port: &PciDevice) -> Option<Wires
     if let Some(wire) = wire.or(port.wire.value().copied()) {
         return Some(Wires::of(wire.bytes_per_sec()));
     }
-    let by_driver = || {
-        let driver = port.driver.value()?;
-        LINE_RATES.iter().find(|(name, _)| name == driver).map(|(_, rate)| megabits(*rate))
-    };
+    let by_driver = || line_rate(port.driver.value()?).map(megabits);
     let by_id = || {
         let id = port.id.value()?.to_string();
         Some(published(catalog().nics.iter().find(|card| card.ids.contains(&id))?, port))
@@ -224,24 +212,12 @@ fn published(card: &Nic, port: &PciDevice) -> Wires {
 }
 
 /// The narrowest known hop between a link and the application that belongs to one device, in that device's own bytes.
-fn demand(case: &Case<'_>, link: &narrows_model::path::Hop) -> Option<(HopId, BytesPerSec)> {
-    use narrows_model::path::HopKind;
-    case.hops()
-        .filter(|(_, hop)| {
-            let kind = hop.kind();
-            let carries = matches!(
-                kind,
-                HopKind::Device
-                    | HopKind::Sata
-                    | HopKind::Sas
-                    | HopKind::Usb
-                    | HopKind::Network
-                    | HopKind::Link
-            );
-            carries && case.is_above(hop, link)
-        })
-        .filter_map(|(index, hop)| Some((hop.id.clone(), case.ceiling(index)?.rate()?)))
-        .min_by(|a, b| a.1.get().total_cmp(&b.1.get()))
+fn demand(case: &Case<'_>, link: &Hop) -> Option<(HopId, BytesPerSec)> {
+    use HopKind::{Device, Link, Network, Sas, Sata, Usb};
+    let is_own = |hop: &Hop| matches!(hop.kind(), Device | Sata | Sas | Usb | Network | Link);
+    let own = case.hops().filter(|(_, hop)| is_own(hop) && case.is_above(hop, link));
+    let rates = own.filter_map(|(index, hop)| Some((hop.id.clone(), case.ceiling(index)?.rate()?)));
+    rates.min_by(|a, b| a.1.get().total_cmp(&b.1.get()))
 }
 
 /// The generations of InfiniBand that names have, for adapters whose ports have four lanes, as all do that are sold as cards.
@@ -298,7 +274,7 @@ fn fibre_channel_named(name: &str) -> Option<Wires> {
         return None;
     }
     let parts = name.split([' ', '(', ')', '*', ',', '-']);
-    let rates = parts.flat_map(generations).map(|rate| Wires { least: rate, most: rate });
+    let rates = parts.flat_map(generations).map(Wires::of);
     rates.reduce(|all, one| Wires { least: all.least.min(one.least), most: all.most.max(one.most) })
 }
 

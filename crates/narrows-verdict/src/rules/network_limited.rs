@@ -3,13 +3,13 @@
 use narrows_base::units::{BitsPerSec, Bytes, BytesPerSec, Nanos, human};
 use narrows_machine::pci::PciAddress;
 use narrows_model::ceiling::Direction;
-use narrows_model::path::{Hop, HopKind, HopSpec, NetworkHop, Target};
+use narrows_model::path::{Hop, HopSpec, NetworkHop, Target};
 use narrows_paste::results::Tool;
 use narrows_paste::results::surroundings::Word;
 
 use super::result::{self, Run, of_the_mean};
 use super::{Context, Judged, need};
-use crate::attribution::{Attribution, Cause};
+use crate::attribution::Cause;
 use crate::counterfactual;
 use crate::finding::{Advice, Code, Confidence, Evidence, Finding, Severity};
 use crate::link::Link;
@@ -22,39 +22,24 @@ const JUMBO: Bytes = Bytes::new(8000);
 /// A `limit` where a run shows it. By arithmetic alone it is `info`: what the server can do is not known.
 pub(super) fn of_hop(judged: &Judged<'_>, index: usize, hop: &Hop) -> Option<Finding> {
     let (_, limit) = judged.limited_by(index).next()?;
+    let HopSpec::Network(network) = &hop.spec else { return None };
     // A card or interface that stands for itself leads to no server: that it carries what its wire does is no finding.
-    let is_alone = matches!(judged.subject.path.asked, Target::Pci(_) | Target::Nic(_));
-    let is_wire = hop.kind() == HopKind::Network && !is_alone;
-    is_wire.then(|| {
-        limit
-            .finding(Code::NetworkLimited, limit.severity(), hop, summary(hop, limit))
-            .with_advice(advice(judged, limit.hop, hop))
-    })
-}
-
-fn summary(hop: &Hop, limit: &Attribution) -> String {
+    if matches!(judged.subject.path.asked, Target::Pci(_) | Target::Nic(_)) {
+        return None;
+    }
     let rate = limit.rate.map(|rate| format!(", {rate}")).unwrap_or_default();
-    match limit.cause {
+    let summary = match limit.cause {
         Cause::Network => format!("The network behind {} is the bottleneck of this path{rate}.", hop.name),
         _ => format!("The network {}: {}{rate}.", limit.is_the_narrows(), hop.name),
-    }
-}
-
-fn advice(judged: &Judged<'_>, index: usize, hop: &Hop) -> Vec<Advice> {
-    let mut advice = vec![Advice::with_gain(
-        "Use a faster network, or several connections over several interfaces.",
-        counterfactual::gain_of_removing(judged, index),
-    )];
-    let short = match &hop.spec {
-        HopSpec::Network(network) => network.mtu.value().is_some_and(|mtu| *mtu < JUMBO),
-        _ => false,
     };
-    if short {
-        advice.push(Advice::new(
-            "Frames of 9000 bytes carry 99 % payload instead of 94 %, if every switch on the way allows them.",
-        ));
-    }
-    advice
+    let faster = "Use a faster network, or several connections over several interfaces.";
+    let jumbo =
+        "Frames of 9000 bytes carry 99 % payload instead of 94 %, if every switch on the way allows them.";
+    let is_short = network.mtu.value().is_some_and(|mtu| *mtu < JUMBO);
+    let found = limit
+        .finding(Code::NetworkLimited, limit.severity(), hop, summary)
+        .advise_gain(faster, counterfactual::gain_of_removing(judged, index));
+    Some(found.with_advice(is_short.then(|| Advice::new(jumbo))))
 }
 
 /// From here on a wire is often as fast as the network was bought, in bit/s; below it something is wrong.
@@ -65,15 +50,17 @@ pub(super) fn of_machine(context: &Context<'_>) -> Vec<Finding> {
     let slow = context.machine.nics.values().filter_map(|nic| Some((nic, nic.is_slow()?)));
     slow.map(|(nic, (speed, most))| {
         let partner = nic.partner_speed.value();
+        let offers_more = partner.map(|partner| *partner > speed);
         // What both ends can do.
         let most = partner.copied().filter(|partner| *partner > speed && *partner < most).unwrap_or(most);
         let is_set = nic.offered_speed.value().is_some_and(|offered| *offered <= speed);
-        let (other_end, advice) = match partner {
-            _ if is_set => (
-                "; its own setting offers no more",
-                format!("Let it offer all that it can: sudo ethtool -s {} autoneg on", narrows_base::shell::word(&nic.name)),
-            ),
-            Some(partner) if *partner <= speed => (
+        let (other_end, advice) = match offers_more {
+            _ if is_set => {
+                let name = narrows_base::shell::word(&nic.name);
+                let advice = format!("Let it offer all that it can: sudo ethtool -s {name} autoneg on");
+                ("; its own setting offers no more", advice)
+            }
+            Some(false) => (
                 "; the other end offers no more",
                 format!("Use a port of {most} at the other end: a switch, a router or a dock."),
             ),
@@ -87,21 +74,16 @@ pub(super) fn of_machine(context: &Context<'_>) -> Vec<Finding> {
             ),
         };
         let is_short = speed.get() < GIGABIT && most.get() >= GIGABIT;
-        let severity = match (is_short, partner.is_some_and(|partner| *partner <= speed)) {
+        let severity = match (is_short, offers_more) {
             _ if is_set => Severity::Fault,
-            (true, false) => Severity::Fault,
-            (true, true) => Severity::Limit,
-            (false, _) if partner.is_some_and(|partner| *partner > speed) => Severity::Fault,
+            (_, Some(true)) | (true, None) => Severity::Fault,
+            (true, Some(false)) => Severity::Limit,
             (false, _) => Severity::Info,
         };
         let summary = format!("The interface {} runs at {speed} and can do {most}{other_end}.", nic.name);
-        let mut hops = context.judged.iter().flat_map(|judged| &judged.subject.path.hops);
-        let is_of = |hop: &&Hop| matches!(&hop.spec, HopSpec::Network(network) if network.interface == nic.name);
-        let found = match hops.find(is_of) {
-            Some(hop) => Finding::about(Code::NetworkLimited, severity, hop, summary),
-            None => Finding::on(Code::NetworkLimited, severity, nic.name.clone(), summary),
-        };
-        found
+        let is_it = |hop: &Hop| matches!(&hop.spec, HopSpec::Network(network) if network.interface == nic.name);
+        context
+            .finding((Code::NetworkLimited, severity), &nic.name, summary, is_it)
             .with_confidence(if partner.is_some() { Confidence::High } else { Confidence::Medium })
             .seen_fact("rate", &nic.speed)
             .seen_fact("fastest mode of the interface", &nic.most_speed)
@@ -141,7 +123,7 @@ fn wire_of(rates: impl Iterator<Item = BytesPerSec>) -> Option<BytesPerSec> {
 }
 
 fn network_finding(case: &result::Case<'_>, summary: String, evidence: Vec<Evidence>) -> Finding {
-    case.finding(Code::NetworkLimited, Severity::Limit, summary)
+    Finding::of(case, Code::NetworkLimited, Severity::Limit, summary)
         .with_evidence(evidence)
         .not_so_when("the interfaces' counters stay below their rate during the run")
         .advise("more or faster links between client and server; or measure on the server itself")
@@ -162,8 +144,7 @@ pub(super) fn share_of_wire(run: &Run<'_>) -> Option<(f64, BytesPerSec)> {
 
 /// A network that was measured by itself, at the rate of a wire.
 fn wire_alone(case: &result::Case<'_>) -> Option<Finding> {
-    let mut all = case.result.measurements.iter();
-    let (measured, rate) = all.find_map(|one| Some((one, one.network.as_ref()?.bytes_per_second)))?;
+    let (measured, rate) = case.first_with(|one| Some(one.network.as_ref()?.bytes_per_second))?;
     let wire = wire_of(std::iter::once(rate))?;
     let mut others = case.beside.measured().filter_map(|(_, one)| one.network.as_ref());
     if others.any(|other| other.bytes_per_second.get() > wire.get()) {
@@ -172,13 +153,11 @@ fn wire_alone(case: &result::Case<'_>) -> Option<Finding> {
     let bits = BitsPerSec::new(wire.get() * 8.0);
     let share = human::percent(rate.get() / wire.get());
     let summary = format!("The network carried {share} of {bits}: as much as a wire of that rate does");
-    Some(
-        case.finding(Code::NetworkLimited, Severity::Info, summary)
-            .with_evidence([case.evidence(measured, "rate", rate)])
-            .not_so_when("the wire is faster, which `ethtool INTERFACE` of both ends shows")
-            .advise("compare it with the rate of both interfaces (`ethtool INTERFACE`) and of the switch between them")
-            .with_confidence(Confidence::Medium),
-    )
+    let found = Finding::of(case, Code::NetworkLimited, Severity::Info, summary)
+        .with_evidence([case.evidence(measured, "rate", rate)])
+        .not_so_when("the wire is faster, which `ethtool INTERFACE` of both ends shows")
+        .advise("compare it with the rate of both interfaces (`ethtool INTERFACE`) and of the switch between them");
+    Some(found.with_confidence(Confidence::Medium))
 }
 
 fn full_wire(case: &result::Case<'_>) -> Option<Finding> {
@@ -195,13 +174,11 @@ fn full_clients(case: &result::Case<'_>) -> Option<Finding> {
     /// Nearly all of a wire: a chance of one in twenty that something else has its rate.
     const NEARLY: f64 = 0.93;
     let all = case.beside.measured().filter(|(of, _)| of.tool == Tool::Ior && case.result.tool == Tool::Ior);
-    let rates = all.flat_map(|(_, one)| {
-        let nodes = one.nodes.filter(|nodes| *nodes > 1);
-        let long = one.sides().filter(|(_, side)| side.elapsed_ns.is_some_and(|time| time > LONGEST_CACHED));
-        long.filter_map(move |(op, side)| Some((op, side.bytes_per_second / f64::from(nodes?))))
-            .collect::<Vec<_>>()
-    });
-    let (op, rate, wire) = rates.into_iter().find_map(|(op, rate)| {
+    let mut sides = all.flat_map(|(_, one)| one.sides().map(move |(op, side)| (one.nodes, op, side)));
+    let (op, rate, wire) = sides.find_map(|(nodes, op, side)| {
+        let nodes =
+            nodes.filter(|nodes| *nodes > 1 && side.elapsed_ns.is_some_and(|time| time > LONGEST_CACHED))?;
+        let rate = side.bytes_per_second / f64::from(nodes);
         let wire = wire_of(std::iter::once(rate)).filter(|wire| rate.get() > NEARLY * wire.get())?;
         Some((op, rate, wire))
     })?;
@@ -239,12 +216,11 @@ fn slower_than_local(case: &result::Case<'_>) -> Option<Finding> {
     let (remote, source) = case.around.remote.iter().max_by(|a, b| a.0.get().total_cmp(&b.0.get()))?;
     let run = case.runs().max_by(|a, b| a.rate().get().total_cmp(&b.rate().get()))?;
     (run.rate().get() > FASTER_LOCALLY * remote.get()).then(|| {
+        let (name, rate) = (run.name(), run.rate());
         let summary = format!(
-            "The network's clients get {remote} at most of what the server's own {} reach ({})",
-            run.name(),
-            run.rate()
+            "The network's clients get {remote} at most of what the server's own {name} reach ({rate})"
         );
-        let signs = run.signs().seen("local rate", run.rate());
+        let signs = run.signs().seen("local rate", rate);
         let evidence = signs.told("best rate over the network", remote, source).evidence;
         // This result was measured without the network, which limits others.
         Finding { severity: Severity::Info, ..network_finding(case, summary, evidence) }
@@ -254,11 +230,7 @@ fn slower_than_local(case: &result::Case<'_>) -> Option<Finding> {
 /// `nic_slot_limited`: the slot of a network card is narrower than its wires.
 ///
 /// All ports of a card share its link, so their line rates count together.
-pub(super) fn nic_slot_limited(
-    context: &Context<'_>,
-    judged: &Judged<'_>,
-    link: &Link<'_>,
-) -> Option<Finding> {
+pub(super) fn nic_slot(context: &Context<'_>, judged: &Judged<'_>, link: &Link<'_>) -> Option<Finding> {
     of_interface(context, judged, link).or_else(|| of_card(context, judged, link))
 }
 
@@ -276,63 +248,49 @@ fn of_card(context: &Context<'_>, judged: &Judged<'_>, link: &Link<'_>) -> Optio
         "The link of network card {} carries {carries}, and the ports that are known of it are made for {wires} together.",
         link.link.device.address
     );
-    Some(
-        Finding::about(Code::NicSlotLimited, Severity::Limit, link.hop, summary)
-            .with_confidence(Confidence::Medium)
-            .with_evidence(link.width_evidence())
-            .with_evidence(link.speed_evidence())
-            .advise("Move the card to a wider or faster slot."),
-    )
+    Some(narrow_slot(link, summary, None).with_confidence(Confidence::Medium))
+}
+
+fn narrow_slot(link: &Link<'_>, summary: String, gain: Option<BytesPerSec>) -> Finding {
+    Finding::about(Code::NicSlotLimited, Severity::Limit, link.hop, summary)
+        .with_evidence(link.width_evidence())
+        .with_evidence(link.speed_evidence())
+        .advise_gain("Move the card to a wider or faster slot.", gain)
 }
 
 /// A card with an interface on the path.
 fn of_interface(context: &Context<'_>, judged: &Judged<'_>, link: &Link<'_>) -> Option<Finding> {
     let case = judged.case(Direction::Read);
     let card = link.link.device.address.card();
-    let mut interfaces = case.of_kind(HopKind::Network).filter_map(|(index, hop)| match &hop.spec {
-        HopSpec::Network(network) => Some((index, network)),
+    let (index, network) = case.hops().find_map(|(index, hop)| match &hop.spec {
+        HopSpec::Network(network) if network.address.map(PciAddress::card) == Some(card) => {
+            Some((index, network))
+        }
         _ => None,
-    });
-    let (index, network) =
-        interfaces.find(|(_, network)| network.address.is_some_and(|at| at.card() == card))?;
+    })?;
     let carries = case.ceiling(link.index)?.rate()?;
-    let (ports, wire) = wires_of(context, network, network.address?, case.ceiling(index)?.rate()?);
+    let (ports, wire) = wires_of(context, network, case.ceiling(index)?.rate()?);
     if carries.get() >= wire.get() || link.link.part.why_fixed().is_some() {
         return None;
     }
     let wide = narrows_model::ceiling::pcie::device_wants(link.link);
-    let gain = wide.and_then(|wide| counterfactual::gain_of_better(judged, link.index, &wide));
+    let gain = wide.and_then(|wide| counterfactual::gain_of_better(judged, link.index, wide.rate));
     let noun = if ports == 1 { "wire carries" } else { "wires carry together" };
     let summary = format!(
         "The link of network card {} carries {carries}, and its {ports} {noun} {wire}.",
         link.link.device.address
     );
-    Some(
-        Finding::about(Code::NicSlotLimited, Severity::Limit, link.hop, summary)
-            .with_evidence(link.width_evidence())
-            .with_evidence(link.speed_evidence())
-            .seen_fact("line rate", &network.speed)
-            .with_advice([Advice::with_gain("Move the card to a wider or faster slot.", gain)]),
-    )
+    Some(narrow_slot(link, summary, gain).seen_fact("line rate", &network.speed))
 }
 
 /// The number of ports of a card that have a line rate, and what they carry together; `one` is the goodput of the
 /// port of this path, which the others are taken to share in proportion to their line rates.
-fn wires_of(
-    context: &Context<'_>,
-    network: &NetworkHop,
-    address: PciAddress,
-    one: BytesPerSec,
-) -> (usize, BytesPerSec) {
+fn wires_of(context: &Context<'_>, network: &NetworkHop, one: BytesPerSec) -> (usize, BytesPerSec) {
+    let card = network.address.map(PciAddress::card);
     let own = network.speed.value().map(|speed| speed.get()).filter(|speed| *speed > 0.0);
     let Some(own) = own else { return (1, one) };
-    let speeds: Vec<f64> = context
-        .machine
-        .nics
-        .values()
-        .filter(|nic| nic.pci.is_some_and(|pci| pci.card() == address.card()))
-        .filter_map(|nic| nic.speed.value().map(|speed| speed.get()))
-        .collect();
+    let ports = context.machine.nics.values().filter(|nic| nic.pci.map(PciAddress::card) == card);
+    let speeds: Vec<f64> = ports.filter_map(|nic| nic.speed.value().map(|speed| speed.get())).collect();
     let all: f64 = speeds.iter().sum();
     (speeds.len().max(1), if all > own { one * (all / own) } else { one })
 }

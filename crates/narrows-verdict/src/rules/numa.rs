@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use narrows_model::path::{Hop, HopSpec};
 
-use super::{Context, Judged};
+use super::{Context, Judged, NVME};
 use crate::attribution::Attribution;
 use crate::counterfactual;
 use crate::finding::{Advice, Code, Confidence, Evidence, Finding, Severity};
@@ -34,21 +34,17 @@ pub(super) fn numa_remote(judged: &Judged<'_>, index: usize, hop: &Hop) -> Optio
             format!("Run what uses it on node {device}: numactl --cpunodebind={device} --membind={device}.");
         Advice::with_gain(action, gain)
     });
-    Some(
-        Finding::about(Code::NumaRemote, severity, hop, summary)
-            .with_confidence(if limit.is_some() { Confidence::High } else { Confidence::Medium })
-            .seen("node of the device", device, "/sys/bus/pci/devices/*/numa_node")
-            .seen("node of the processors", reader, "/sys/devices/system/node")
-            .seen("distance (10 is local)", socket.distance, "/sys/devices/system/node/*/distance")
-            .with_advice(advice),
-    )
+    let found = Finding::about(Code::NumaRemote, severity, hop, summary)
+        .with_confidence(if limit.is_some() { Confidence::High } else { Confidence::Medium })
+        .seen("node of the device", device, "/sys/bus/pci/devices/*/numa_node")
+        .seen("node of the processors", reader, "/sys/devices/system/node")
+        .seen("distance (10 is local)", socket.distance, "/sys/devices/system/node/*/distance");
+    Some(found.with_advice(advice))
 }
 
 /// Fewer drives than this do not fill the connection between two sockets.
 const ENOUGH: usize = 4;
 
-/// Mass storage, non-volatile memory (PCI Code and ID Assignment Specification).
-const NVME: u32 = 0x0108;
 /// Ethernet and InfiniBand controllers.
 const NETWORKS: [u32; 2] = [0x0200, 0x0207];
 

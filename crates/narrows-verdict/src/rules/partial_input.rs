@@ -4,10 +4,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use narrows_base::fact::Fact;
-use narrows_base::lists::some_of;
+use narrows_base::lists::{distinct, grouped, known_of, some_of};
 use narrows_base::units::human;
 use narrows_machine::pci::{PciAddress, PciDevice};
-use narrows_model::path::{HopSpec, build};
+use narrows_model::path::{Hop, HopSpec, build};
 
 use super::{Context, result};
 use crate::finding::{Advice, Code, Evidence, Finding, Severity};
@@ -31,10 +31,10 @@ fn left_out(context: &Context<'_>) -> Option<Finding> {
     })
 }
 
-fn not_read(context: &Context<'_>) -> Vec<Finding> {
+fn not_read(context: &Context<'_>) -> Option<Finding> {
     let mut denied = Denied::default();
     note(&context.machine.slots, "slot table", &mut denied);
-    for hop in context.judged.iter().flat_map(|judged| &judged.subject.path.hops) {
+    for hop in context.hops() {
         match &hop.spec {
             HopSpec::Link(link) if link.not_a_wire.is_none() => {
                 for end in std::iter::once(&link.device).chain(&link.port) {
@@ -47,66 +47,37 @@ fn not_read(context: &Context<'_>) -> Vec<Finding> {
     }
     let missing = missing(context);
     if denied.is_empty() && missing.is_empty() {
-        return Vec::new();
+        return None;
     }
-    let is_captured = context.machine.captured.is_some();
-    let kinds: BTreeSet<&str> = denied.keys().map(|(kind, _)| *kind).collect();
+    let kinds = distinct(denied.keys().map(|(kind, _)| *kind)).join("; ");
     let needs: BTreeSet<&str> = denied.keys().map(|(_, need)| need.as_str()).collect();
-    let kinds: Vec<&str> = kinds.into_iter().collect();
     let needs = needs.into_iter().collect::<Vec<_>>().join(", ");
-    let mut summary = Vec::new();
-    if !denied.is_empty() {
-        summary.push(format!("Not read without {needs}: {}.", kinds.join("; ")));
-    }
-    if !missing.is_empty() {
-        summary.push(
-            "The verdict rests on part of the facts: the texts lack some that would make it surer."
-                .to_owned(),
-        );
-    }
-    let root =
-        (!denied.is_empty() && !is_captured).then(|| format!("Run narrows with {needs} to read them."));
-    let mut runs: Vec<&str> = Vec::new();
-    for (run, _) in &missing {
-        if !runs.contains(run) {
-            runs.push(run);
-        }
-    }
-    let runs =
-        runs.iter().map(|run| format!("Run `{run}` there, and give narrows its output with the rest."));
-    let mut advice: Vec<String> = root.into_iter().chain(runs).collect();
-    if advice.is_empty() {
-        advice
-            .push("Run `narrows snapshot --script` for a collector, and run that there as root.".to_owned());
-    }
-    vec![
-        Finding::on(Code::PartialInput, Severity::Info, "this machine", summary.join(" "))
-            .with_evidence(denied.iter().map(|((kind, need), sources)| evidence(kind, need, sources)))
-            .with_evidence(
-                missing.into_iter().map(|(run, what)| Evidence::new("not in the capture", what, run)),
-            )
-            .with_advice(advice.into_iter().map(Advice::new)),
-    ]
+    let unread = (!denied.is_empty()).then(|| format!("Not read without {needs}: {kinds}."));
+    let lacks = "The verdict rests on part of the facts: the texts lack some that would make it surer.";
+    let lacks = (!missing.is_empty()).then(|| lacks.to_owned());
+    let is_live = context.machine.captured.is_none();
+    let root = (!denied.is_empty() && is_live).then(|| format!("Run narrows with {needs} to read them."));
+    let runs = distinct(missing.iter().map(|(run, _)| *run)).into_iter();
+    let runs = runs.map(|run| format!("Run `{run}` there, and give narrows its output with the rest."));
+    let advice: Vec<String> = root.into_iter().chain(runs).collect();
+    let collector = "Run `narrows snapshot --script` for a collector, and run that there as root.";
+    let advice = if advice.is_empty() { vec![collector.to_owned()] } else { advice };
+    let summary = known_of([unread, lacks], " ");
+    let found = Finding::on(Code::PartialInput, Severity::Info, "this machine", summary)
+        .with_evidence(denied.iter().map(|((kind, need), sources)| evidence(kind, need, sources)))
+        .with_evidence(missing.iter().map(|(run, what)| Evidence::new("not in the capture", what, *run)));
+    Some(found.with_advice(advice.into_iter().map(Advice::new)))
 }
 
 /// What to run on the machine of a capture, each with what it would tell.
 fn missing<'a>(context: &Context<'a>) -> Vec<(&'a str, String)> {
-    let gaps = gaps(context).into_iter().map(|(run, what)| (run, some_of(&what, 3, ", ")));
+    let gaps = context.machine.captured.iter().flat_map(|captured| &captured.gaps);
+    let mut gaps = grouped(gaps.map(|gap| (gap.run.as_str(), gap.what.as_str())));
+    gaps.sort_by_key(|(run, _)| *run);
+    // Several texts may lack the same.
+    let gaps = gaps.into_iter().map(|(run, what)| (run, some_of(&distinct(what), 3, ", ")));
     let disks = without_disks(context).map(|what| (LISTS_DISKS, what));
     gaps.chain(disks).chain(without_link(context).map(|what| (SHOWS_LINKS, what))).collect()
-}
-
-/// What a capture lacks, by what to run to get it.
-fn gaps<'a>(context: &Context<'a>) -> BTreeMap<&'a str, Vec<&'a str>> {
-    let mut gaps: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
-    for gap in context.machine.captured.iter().flat_map(|captured| &captured.gaps) {
-        let whats = gaps.entry(&gap.run).or_default();
-        // Several texts may lack the same.
-        if !whats.contains(&gap.what.as_str()) {
-            whats.push(&gap.what);
-        }
-    }
-    gaps
 }
 
 /// What tells which disk hangs on which controller.
@@ -117,16 +88,14 @@ const LISTS_DISKS: &str = "ls -l /dev/disk/by-path";
 fn without_disks(context: &Context<'_>) -> Option<String> {
     const MOST: usize = 4;
     context.machine.captured.as_ref()?;
-    let hops = || context.judged.iter().flat_map(|judged| &judged.subject.path.hops);
-    let crossed: BTreeSet<PciAddress> = hops()
-        .filter_map(|hop| match &hop.spec {
-            HopSpec::Link(link) => Some(link.device.address),
-            HopSpec::Controller(controller) | HopSpec::Hba(controller) => controller.address,
-            _ => None,
-        })
-        .collect();
-    let is_named =
-        |address: &str| hops().any(|hop| hop.id.as_str().ends_with(address) || hop.name.contains(address));
+    let crossed = context.hops().filter_map(|hop| match &hop.spec {
+        HopSpec::Link(link) => Some(link.device.address),
+        HopSpec::Controller(controller) | HopSpec::Hba(controller) => controller.address,
+        _ => None,
+    });
+    let crossed: BTreeSet<PciAddress> = crossed.collect();
+    let names = |hop: &Hop, address: &str| hop.id.as_str().ends_with(address) || hop.name.contains(address);
+    let is_named = |address: &str| context.hops().any(|hop| names(hop, address));
     let storage = context.machine.pci.values().filter(|function| function.is_storage());
     let alone: Vec<String> = storage
         .filter(|function| !crossed.contains(&function.address))
@@ -148,15 +117,13 @@ fn without_link(context: &Context<'_>) -> Option<String> {
     const FAST: f64 = 10e9 / 8.0;
     const WIRELESS: u32 = 0x0280;
     context.machine.captured.as_ref()?;
-    let links = context.judged.iter().flat_map(|judged| &judged.subject.path.hops);
-    let crossed: BTreeSet<PciAddress> = links
-        .filter_map(|hop| match &hop.spec {
-            HopSpec::Link(link) => Some(link.device.address.card()),
-            HopSpec::Controller(controller) => controller.address.map(PciAddress::card),
-            HopSpec::Network(network) => network.address.map(PciAddress::card),
-            _ => None,
-        })
-        .collect();
+    let crossed = context.hops().filter_map(|hop| match &hop.spec {
+        HopSpec::Link(link) => Some(link.device.address.card()),
+        HopSpec::Controller(controller) => controller.address.map(PciAddress::card),
+        HopSpec::Network(network) => network.address.map(PciAddress::card),
+        _ => None,
+    });
+    let crossed: BTreeSet<PciAddress> = crossed.collect();
     let may_be_fast = |port: &PciDevice| {
         let is_wired = port.is_network() && port.class.value().is_some_and(|class| class >> 8 != WIRELESS);
         is_wired && super::need::port_rate(context, port).is_none_or(|rate| rate.most.get() >= FAST)
@@ -200,12 +167,10 @@ pub(super) fn of_result(case: &result::Case<'_>) -> Option<Finding> {
     };
     let summary =
         format!("The output of {} is cut off{behind}; what was whole is shown", case.result.tool.name());
-    Some(
-        case.finding(Code::PartialInput, Severity::Info, summary)
-            .seen("the text", "ends before the result does", case.result.place())
-            .not_so_when("the missing part holds no measurement")
-            .advise("give the whole file"),
-    )
+    let found = Finding::of(case, Code::PartialInput, Severity::Info, summary)
+        .seen("the text", "ends before the result does", case.result.place())
+        .not_so_when("the missing part holds no measurement");
+    Some(found.advise("give the whole file"))
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use narrows_base::stats::WINDOWS;
+use narrows_base::stats::{WINDOWS, mean};
 use narrows_base::units::{Bytes, BytesPerSec, Nanos, human};
 use narrows_base::workload::Pattern;
 use narrows_machine::Machine;
@@ -10,7 +10,7 @@ use narrows_paste::results::devices::Device;
 use narrows_paste::results::surroundings::{Surroundings, Word};
 use narrows_paste::results::{Durability, Imported, Measured, Op, Side, Tool};
 
-use super::cached_command::rates_of_devices;
+use super::cache_measured::rates_of_devices;
 use crate::finding::{Code, Confidence, Evidence, Finding, Severity};
 use crate::trust;
 
@@ -32,18 +32,28 @@ impl<'a> Case<'a> {
         })
     }
 
+    /// The first measurement that has it, with it.
+    pub(crate) fn first_with<T>(&self, it: impl Fn(&'a Measured) -> Option<T>) -> Option<(&'a Measured, T)> {
+        self.result.measurements.iter().find_map(|one| Some((one, it(one)?)))
+    }
+
     /// The first measurements of this result, as evidence for each other: a bound as in [`Beside`], for the same reason.
     pub(crate) fn siblings(&self) -> impl Iterator<Item = &'a Measured> + use<'a> {
         self.result.measurements.iter().take(MOST_BESIDE)
     }
 
+    /// Whether it is of counters of devices, for which no command was given and none was missed.
+    pub(crate) const fn is_of_counters(&self) -> bool {
+        matches!(self.result.tool, Tool::Iostat | Tool::Zpooliostat)
+    }
+
     /// Main memory, and who says so.
     pub(crate) fn memory(&self) -> Option<(Bytes, String)> {
-        let own = self.machine.and_then(|machine| {
-            let fact = &machine.cpus.memory;
+        let of_machine = || {
+            let fact = &self.machine?.cpus.memory;
             Some((*fact.value()?, fact.source().as_str().to_owned()))
-        });
-        self.around.memory.clone().or(own)
+        };
+        self.around.memory.clone().or_else(of_machine)
     }
 
     /// Whether so many bytes fit a cache in memory; when memory is not known, whether they fit most machines' memory.
@@ -53,24 +63,21 @@ impl<'a> Case<'a> {
         bytes < self.memory().map_or(USUAL, |(memory, _)| memory)
     }
 
-    /// A finding on a measurement of this result.
-    pub(crate) fn finding(&self, code: Code, severity: Severity, summary: impl Into<String>) -> Finding {
-        Finding::on(code, severity, self.result.place(), summary)
-    }
-
     /// Where a measurement stands.
     pub(crate) fn source(&self, measured: &Measured) -> String {
         format!("{}:{}", self.result.file, measured.line)
     }
 
     /// An observation in this result.
-    pub(crate) fn evidence(
-        &self,
-        measured: &Measured,
-        fact: impl Into<String>,
-        value: impl ToString,
-    ) -> Evidence {
-        Evidence::new(fact, value, self.source(measured))
+    pub(crate) fn evidence(&self, of: &Measured, fact: impl Into<String>, value: impl ToString) -> Evidence {
+        Evidence::new(fact, value, self.source(of))
+    }
+}
+
+impl Finding {
+    /// A finding on a result of another tool.
+    pub(crate) fn of(case: &Case<'_>, code: Code, severity: Severity, summary: impl Into<String>) -> Self {
+        Self::on(code, severity, case.result.place(), summary)
     }
 }
 
@@ -94,8 +101,7 @@ impl<'a> Run<'a> {
 
     /// Whether waiting for durability is a call of its own, so that writes may be as fast as memory.
     pub(crate) fn is_synced_apart(&self) -> bool {
-        let syncs =
-            self.measured.sync_ns.is_some() || self.measured.work.durability == Some(Durability::Each);
+        let syncs = self.measured.sync_ns.is_some() || self.is_durable(Durability::Each);
         self.op == Op::Write && syncs
     }
 
@@ -130,11 +136,9 @@ impl<'a> Run<'a> {
     /// answered from memory although a drive has read every byte, so that their latency says nothing of where they came from.
     pub(crate) fn reads_ahead(&self) -> bool {
         let work = &self.measured.work;
-        let in_order = work.pattern == Some(Pattern::Sequential) && work.direct == Some(false);
-        let once = match (self.side.bytes, work.working_set) {
-            (Some(bytes), Some(set)) => bytes.as_f64() <= 1.1 * set.as_f64(),
-            _ => true,
-        };
+        let in_order = work.pattern == Some(Pattern::Sequential) && self.is_buffered();
+        let all = self.side.bytes.zip(work.working_set);
+        let once = all.is_none_or(|(bytes, set)| bytes.as_f64() <= 1.1 * set.as_f64());
         self.op == Op::Read && in_order && once
     }
 
@@ -142,12 +146,10 @@ impl<'a> Run<'a> {
     pub(crate) fn name(&self) -> String {
         let order = self.measured.work.pattern.map(|order| format!("{} ", order.word())).unwrap_or_default();
         let (label, op) = (&self.measured.work.label, self.op.word());
-        let of = if label.is_empty() || label.contains(op) && self.case.result.measurements.len() == 1 {
-            String::new()
-        } else {
-            format!(" of `{label}`")
-        };
-        format!("{order}{op}s{of}")
+        match label.is_empty() || label.contains(op) && self.case.result.measurements.len() == 1 {
+            true => format!("{order}{op}s"),
+            false => format!("{order}{op}s of `{label}`"),
+        }
     }
 
     /// Where it stands.
@@ -199,9 +201,8 @@ impl<'a> Run<'a> {
 
     /// Whether the last window is clearly below the ones before it.
     pub(crate) fn is_still_falling(&self) -> bool {
-        self.window_means().is_some_and(|([first, second, third, fourth, last], _)| {
-            last < 0.85 * ((first + second + third + fourth) / 4.0)
-        })
+        let falls = |[before @ .., last]: [f64; WINDOWS]| last < 0.85 * mean(&before);
+        self.window_means().is_some_and(|(means, _)| falls(means))
     }
 }
 
@@ -224,9 +225,9 @@ impl Signs {
         mut self,
         fact: impl Into<String>,
         value: impl ToString,
-        source: impl Into<String>,
+        by: impl Into<String>,
     ) -> Self {
-        self.evidence.push(Evidence::new(fact, value, source));
+        self.evidence.push(Evidence::new(fact, value, by));
         self
     }
 
@@ -358,10 +359,7 @@ impl<'a> Beside<'a> {
 
     /// What is known of one direction.
     pub(crate) fn of_op(&self, op: Op) -> &BesideOfOp<'a> {
-        match op {
-            Op::Read => &self.reads,
-            Op::Write => &self.writes,
-        }
+        op.pick(&self.reads, &self.writes)
     }
 
     /// Results, this one among them.

@@ -7,9 +7,10 @@ use narrows_machine::Machine;
 use narrows_machine::pci::{End, PciAddress, PciDevice};
 use narrows_model::ceiling::pcie;
 use narrows_model::ceiling::{Basis, Ceiling, Direction};
-use narrows_model::path::{Hop, HopId, HopKind, HopSpec, LinkHop, Target, UplinkHop};
+use narrows_model::path::{Hop, HopId, HopKind, HopSpec, Target, UplinkHop};
 
 use super::{Context, Judged};
+use crate::attribution::Attribution;
 use crate::finding::{Code, Evidence, Finding, Severity};
 use crate::link::{Claim, wires};
 
@@ -17,10 +18,9 @@ use crate::link::{Claim, wires};
 const FITS: f64 = 1.1;
 
 pub(super) fn check(context: &Context<'_>, judged: &Judged<'_>) -> Vec<Finding> {
-    let of_hop = |(index, hop): (usize, &Hop)| {
-        switch_oversubscribed(context, judged, hop).or_else(|| chipset_shared(context, judged, index, hop))
-    };
-    judged.subject.path.hops.iter().enumerate().filter_map(of_hop).collect()
+    let of_hop =
+        |hop| switch_oversubscribed(context, judged, hop).or_else(|| chipset_shared(context, judged, hop));
+    judged.subject.path.hops.iter().filter_map(of_hop).collect()
 }
 
 /// `switch_oversubscribed`: the devices behind a switch can together do more than its uplink.
@@ -39,26 +39,27 @@ fn switch_oversubscribed(context: &Context<'_>, judged: &Judged<'_>, hop: &Hop) 
         shared.devices, switch.address, shared.wanted, shared.uplink
     );
     let severity = severity(context, judged, switch, &shared);
-    Some(
-        Finding::about(Code::SwitchOversubscribed, severity, hop, summary)
-            .with_evidence(shared.evidence(switch))
-            .advise("Spread devices that are used at the same time over several switches or slots."),
-    )
+    let found = Finding::about(Code::SwitchOversubscribed, severity, hop, summary)
+        .with_evidence(shared.evidence(switch));
+    Some(found.advise("Spread devices that are used at the same time over several switches or slots."))
 }
 
 fn severity(context: &Context<'_>, judged: &Judged<'_>, switch: &UplinkHop, shared: &Shared) -> Severity {
-    let is_uplink = |hop: &Hop| match &hop.spec {
-        HopSpec::Link(link) => link.device.address == switch.address,
-        HopSpec::Switch(other) => other.address == switch.address,
-        _ => false,
-    };
-    let hops = judged.subject.path.hops.iter().enumerate().filter(|(_, hop)| is_uplink(hop));
-    let limits = hops.flat_map(|(index, _)| judged.limited_by(index));
-    let proven = limits.map(|(_, limit)| limit.severity()).min();
+    let proven = limit_of(judged, switch).map(Attribution::severity);
     let delivered: Option<BytesPerSec> =
         shared.each.iter().map(|one| delivers(context, one.address).map(|rate| rate.min(one.rate))).sum();
     let exceeds = delivered.is_some_and(|rate| rate.get() > shared.uplink.get() * FITS);
     proven.unwrap_or(if exceeds { Severity::Limit } else { Severity::Info })
+}
+
+/// The limit that an uplink is, be it seen as a link or as the hop that it leads to.
+fn limit_of<'j>(judged: &'j Judged<'_>, uplink: &UplinkHop) -> Option<&'j Attribution> {
+    let address =
+        |hop: &Hop| hop.link().map(|link| link.device.address).or(hop.uplink().map(|own| own.address));
+    let hops = judged.subject.path.hops.iter().enumerate();
+    let of_uplink = hops.filter(|(_, hop)| address(hop) == Some(uplink.address));
+    let limits = of_uplink.flat_map(|(index, _)| judged.limited_by(index));
+    limits.map(|(_, limit)| limit).min_by_key(|limit| limit.severity())
 }
 
 /// What the media behind a function are known to deliver; all of what its link carries for a network card, whose
@@ -106,18 +107,14 @@ impl Shared {
     /// before packets, so that payload sizes do not matter.
     pub(super) fn of(machine: &Machine, hop: &UplinkHop, uplink: BytesPerSec) -> Option<Self> {
         let mut cards = BTreeSet::new();
-        let each: Vec<_> = hop
-            .behind
-            .iter()
-            .filter_map(|address| machine.pci.get(address))
-            .filter(|device| device.class.value().is_none_or(|class| class >> 16 != 0x06))
-            // The functions of one card share its link.
-            .filter(|device| cards.insert(device.address.card()))
-            .filter_map(|device| {
-                let source = machine.link_of(device).width()?.source.as_str().to_owned();
-                Some(Wanted { address: device.address, rate: wanted(machine, device)?, source })
-            })
-            .collect();
+        let behind = hop.behind.iter().filter_map(|address| machine.pci.get(address));
+        let devices = behind.filter(|device| device.class.value().is_none_or(|class| class >> 16 != 0x06));
+        // The functions of one card share its link.
+        let each = devices.filter(|device| cards.insert(device.address.card())).filter_map(|device| {
+            let source = machine.link_of(device).width()?.source.as_str().to_owned();
+            Some(Wanted { address: device.address, rate: wanted(machine, device)?, source })
+        });
+        let each: Vec<_> = each.collect();
         let wanted: BytesPerSec = each.iter().map(|one| one.rate).sum();
         let over = each.len() >= 2 && wanted.get() > uplink.get() * FITS;
         over.then_some(Self { devices: each.len(), wanted, uplink, each })
@@ -126,11 +123,8 @@ impl Shared {
     /// The rates that were compared.
     pub(super) fn evidence(&self, hop: &UplinkHop) -> Vec<Evidence> {
         let uplink = Evidence::new("uplink", self.uplink, format!("the link of {}", hop.address));
-        let each = self
-            .each
-            .iter()
-            .map(|one| Evidence::new(format!("link of {}", one.address), one.rate, one.source.clone()));
-        std::iter::once(uplink).chain(each).collect()
+        let of = |one: &Wanted| Evidence::new(format!("link of {}", one.address), one.rate, &one.source);
+        std::iter::once(uplink).chain(self.each.iter().map(of)).collect()
     }
 }
 
@@ -138,12 +132,8 @@ impl Shared {
 fn wanted(machine: &Machine, device: &PciDevice) -> Option<BytesPerSec> {
     let link = raw_of(machine, device.address)?;
     let here = |address: PciAddress| address.card() == device.address.card();
-    let wires: BytesPerSec = machine
-        .nics
-        .values()
-        .filter(|nic| nic.pci.is_some_and(here))
-        .filter_map(|nic| nic.speed.value().map(|speed| speed.bytes_per_sec()))
-        .sum();
+    let ports = machine.nics.values().filter(|nic| nic.pci.is_some_and(here));
+    let wires: BytesPerSec = ports.filter_map(|nic| Some(nic.speed.value()?.bytes_per_sec())).sum();
     Some(if wires.get() > 0.0 { link.min(wires) } else { link })
 }
 
@@ -162,34 +152,25 @@ fn raw_of(machine: &Machine, address: PciAddress) -> Option<BytesPerSec> {
 /// A `limit` when the uplink is known to be the bottleneck of this path; `info` when a hop that is not known may be
 /// narrower, or when the links behind it carry together more than it. A single disk behind a chipset with room is not
 /// worth a word.
-fn chipset_shared(context: &Context<'_>, judged: &Judged<'_>, index: usize, hop: &Hop) -> Option<Finding> {
+fn chipset_shared(context: &Context<'_>, judged: &Judged<'_>, hop: &Hop) -> Option<Finding> {
     let is_chipset = |uplink: &&UplinkHop| hop.kind() == HopKind::Chipset || uplink.chipset.is_some();
     let uplink = hop.uplink().filter(is_chipset)?;
-    // The uplink may be a link that sysfs shows.
-    let is_its = |link: &LinkHop| link.device.address == uplink.address;
-    let its_link = judged.subject.path.hops.iter().position(|hop| hop.link().is_some_and(is_its));
-    let limit = std::iter::once(index)
-        .chain(its_link)
-        .flat_map(|index| judged.limited_by(index))
-        .map(|(_, limit)| limit)
-        .min_by_key(|limit| limit.severity());
+    let limit = limit_of(judged, uplink);
     let shared =
         raw(context.machine, uplink).and_then(|carries| Shared::of(context.machine, uplink, carries));
-    let claim = wires(context, judged)
-        .into_iter()
-        .find(|link| link.link.device.address == uplink.address)
-        .and_then(|link| link.claim(context.machine));
+    let links = wires(context, judged);
+    let link = links.iter().find(|link| link.link.device.address == uplink.address);
+    let claim = link.and_then(|link| link.claim(context.machine));
     if limit.is_none() && shared.is_none() && claim.is_none() {
         return None;
     }
     let name = &uplink.name;
-    let sharing = shared.as_ref().map(|shared| {
+    let sharing = shared.as_ref().map_or_else(String::new, |shared| {
         let (devices, wanted, uplink) = (shared.devices, shared.wanted, shared.uplink);
         format!(
-            "the links of the {devices} devices behind it carry {wanted} together, it carries {uplink} (before packets)"
+            "; the links of the {devices} devices behind it carry {wanted} together, it carries {uplink} (before packets)"
         )
     });
-    let sharing = sharing.map(|sharing| format!("; {sharing}")).unwrap_or_default();
     let summary = match limit {
         Some(limit) => format!("The uplink of the {name} {}{sharing}.", limit.is_the_narrows()),
         None => format!("The path goes through the uplink of the {name}{sharing}."),
@@ -199,15 +180,13 @@ fn chipset_shared(context: &Context<'_>, judged: &Judged<'_>, index: usize, hop:
         _ => Severity::Info,
     };
     let advice = "Move what needs the rate to a slot or M.2 socket that the processor feeds.";
-    Some(
-        Finding::about(Code::ChipsetShared, severity, hop, summary)
-            .with_evidence(uplink.chipset.iter().map(|chipset| {
-                Evidence::new("chipset", format!("{}, {}", chipset.name, chipset.uplink), &chipset.source)
-            }))
-            .with_evidence(shared.iter().flat_map(|shared| shared.evidence(uplink)))
-            .with_evidence(claim.iter().map(Claim::evidence))
-            .advise(advice),
-    )
+    let found = Finding::about(Code::ChipsetShared, severity, hop, summary)
+        .with_evidence(uplink.chipset.iter().map(|chipset| {
+            Evidence::new("chipset", format!("{}, {}", chipset.name, chipset.uplink), &chipset.source)
+        }))
+        .with_evidence(shared.iter().flat_map(|shared| shared.evidence(uplink)))
+        .with_evidence(claim.iter().map(Claim::evidence));
+    Some(found.advise(advice))
 }
 
 /// Whether the path leads to storage or a network. Of another function that stands for itself nobody knows what it needs,

@@ -7,14 +7,13 @@
 use narrows_base::catalog::catalog;
 use narrows_base::fact::Fact;
 use narrows_base::units::{Bytes, BytesPerSec, GtPerSec, Lanes};
-use narrows_machine::dmi::Slot;
-use narrows_machine::pci::{Downgraded, PciDevice};
+use narrows_machine::pci::Downgraded;
 use narrows_model::ceiling::pcie::{device_to_host, raw};
 use narrows_paste::results::Op;
 
 use super::need::{self, Need};
 use super::result::{Case, Run};
-use super::{Context, Judged};
+use super::{Context, Judged, NVME};
 use crate::counterfactual;
 use crate::finding::{Advice, Code, Confidence, Evidence, Finding, Severity};
 use crate::link::{Claim, Link};
@@ -41,13 +40,8 @@ pub(super) fn of_result(case: &Case<'_>) -> Option<Finding> {
     let drive = catalog().media.iter().find(|medium| medium.name == *name)?;
     let own = raw(GtPerSec::from_pcie_generation(drive.generation)?, Lanes::new(drive.lanes))?;
     let is_whole = |run: &Run<'_>| {
-        let work = &run.measured.work;
-        let is_large = work.block_size.is_none_or(|size| size >= Bytes::from_kib(128));
-        run.op == Op::Read
-            && !run.is_random()
-            && is_large
-            && !run.measured.memory_only
-            && work.direct != Some(false)
+        let is_large = run.measured.work.block_size.is_none_or(|size| size >= Bytes::from_kib(128));
+        run.op == Op::Read && !run.is_random() && is_large && !run.is_buffered()
     };
     let rates = case.runs().filter(is_whole).map(|run| (run.rate(), run.source()));
     let (rate, place) = rates.max_by(|a, b| a.0.get().total_cmp(&b.0.get()))?;
@@ -75,14 +69,12 @@ pub(super) fn of_result(case: &Case<'_>) -> Option<Finding> {
         drive.generation,
         drive.lanes
     );
-    Some(
-        case.finding(Code::SlotLimited, Severity::Info, summary)
-            .seen("drive that the text names", name, source)
-            .seen("fastest sequential read", rate, place)
-            .not_so_when("the link runs as the drive can (LnkSta of `sudo lspci -vv`; Transfer Mode of CrystalDiskInfo)")
-            .advise("look at its link: `sudo lspci -vv`, or CrystalDiskInfo under Windows; a slot with fewer lanes or an older generation holds it")
-            .with_confidence(Confidence::Low),
-    )
+    let found = Finding::of(case, Code::SlotLimited, Severity::Info, summary)
+        .seen("drive that the text names", name, source)
+        .seen("fastest sequential read", rate, place)
+        .not_so_when("the link runs as the drive can (LnkSta of `sudo lspci -vv`; Transfer Mode of CrystalDiskInfo)")
+        .advise("look at its link: `sudo lspci -vv`, or CrystalDiskInfo under Windows; a slot with fewer lanes or an older generation holds it");
+    Some(found.with_confidence(Confidence::Low))
 }
 
 /// An NVMe drive on one lane, where no text tells what it can use: drives have two or four (PCI Express M.2 Specification 4.0,
@@ -96,38 +88,28 @@ fn one_lane(context: &Context<'_>, judged: &Judged<'_>, link: &Link<'_>) -> Opti
     let [one, four] = [1, 4].map(|lanes| counterfactual::link_at(link.link, speed, Lanes::new(lanes)));
     let (one, four) = (one?, four?);
     let summary = format!(
-        "{} runs x1 at {speed} ({}), and NVMe drives can use two or four lanes (x4: {}).",
-        capitalised(&link.place()),
-        one.rate,
-        four.rate
+        "{} runs x1 at {speed} ({one}), and NVMe drives can use two or four lanes (x4: {four}).",
+        capitalised(&link.place())
     );
-    let slots = &context.machine.slots;
-    let is_narrow = |slot: &&Slot| slot.width == Some(Lanes::new(1)) && is_named_wider(&slot.designation);
-    let narrow: Vec<&Slot> = slots.value().into_iter().flatten().filter(is_narrow).collect();
-    let names: Vec<&str> = narrow.iter().map(|slot| slot.designation.as_str()).collect();
-    let said = || {
-        Evidence::new(
-            format!("lanes of {}, as the firmware has them", names.join(", ")),
-            "x1",
-            "SMBIOS type 9",
-        )
-    };
+    let narrow = context.machine.slots.value().into_iter().flatten();
+    let narrow = narrow.filter(|slot| slot.width == Some(Lanes::new(1)) && is_named_wider(&slot.designation));
+    let names: Vec<&str> = narrow.map(|slot| slot.designation.as_str()).collect();
+    let lanes = || format!("lanes of {}, as the firmware has them", names.join(", "));
+    let said = (!names.is_empty()).then(|| Evidence::new(lanes(), "x1", "SMBIOS type 9"));
     let setup = match names.as_slice() {
         [name] => format!(
             "Look in the firmware's setup for the bandwidth of slot {name}: it has x1, and is called after more lanes. Else use"
         ),
         _ => "Look in the firmware's setup for the bandwidth of the slot; else use".to_owned(),
     };
-    let gain = counterfactual::gain_of_better(judged, link.index, &four);
-    Some(
-        Finding::about(Code::SlotLimited, Severity::Limit, link.hop, summary)
-            .with_confidence(Confidence::Medium)
-            .with_evidence(link.width_evidence().into_iter().take(1))
-            .with_evidence((!names.is_empty()).then(said))
-            .with_evidence(link.speed_evidence())
-            .with_evidence(link.link.drive.as_deref().map(taken))
-            .advise_gain(format!("{setup} a slot with four lanes of the processor."), gain),
-    )
+    let gain = counterfactual::gain_of_better(judged, link.index, four);
+    let found = Finding::about(Code::SlotLimited, Severity::Limit, link.hop, summary)
+        .with_confidence(Confidence::Medium)
+        .with_evidence(link.width_evidence().into_iter().take(1))
+        .with_evidence(said)
+        .with_evidence(link.speed_evidence())
+        .with_evidence(link.link.drive.as_deref().map(taken));
+    Some(found.advise_gain(format!("{setup} a slot with four lanes of the processor."), gain))
 }
 
 /// Why a link without an address is that of the drive.
@@ -157,17 +139,12 @@ fn said_to_be_less(judged: &Judged<'_>, link: &Link<'_>) -> Option<Finding> {
     );
     let advice =
         "Look at both ends with `sudo lspci -vvv` to tell a narrow slot from a link that trained badly.";
-    Some(
-        Finding::about(Code::SlotLimited, Severity::Limit, link.hop, summary)
-            .with_confidence(Confidence::Low)
-            .seen("what the device can do", Downgraded::MEANING, said.as_str())
-            .with_evidence(link.speed_evidence())
-            .advise(advice),
-    )
+    let found = Finding::about(Code::SlotLimited, Severity::Limit, link.hop, summary)
+        .with_confidence(Confidence::Low)
+        .seen("what the device can do", Downgraded::MEANING, said.as_str())
+        .with_evidence(link.speed_evidence());
+    Some(found.advise(advice))
 }
-
-/// The class of NVMe controllers (PCI Code and ID Assignment Specification, section 1.2).
-const NVME: u32 = 0x0108;
 
 /// What the slot offers, and whether that is known from the port or only seen in the negotiated link.
 struct Offer {
@@ -180,10 +157,11 @@ fn offer(link: &Link<'_>) -> Option<Offer> {
     match (link.port_width(), link.port_speed()) {
         (Some(width), Some(speed)) => {
             // A board that wires fewer lanes than the port claims offers what it wires.
-            let wired =
-                link.link.board_slot.as_ref().map(|slot| slot.width()).filter(|lanes| lanes.get() > 0);
-            let width = wired.map_or(width, |wired| wired.min(width));
-            Some(Offer { width, speed, is_known: true }.at_least(link))
+            let wired = link.link.board_slot.as_ref().map(|slot| slot.width());
+            let claimed = wired.filter(|lanes| lanes.get() > 0).map_or(width, |wired| wired.min(width));
+            // A port that says less than what the link runs at does not know itself.
+            let most = (link.width().max(Some(claimed))?, link.speed().max(Some(speed))?);
+            Some(Offer { width: most.0, speed: most.1, is_known: most == (claimed, speed) })
         }
         // A port that says half (a width of zero, as some SoCs do) says nothing that can be relied on.
         _ if link.port.is_some_and(says_its_most) => None,
@@ -193,16 +171,6 @@ fn offer(link: &Link<'_>) -> Option<Offer> {
             let trained = link.speed().filter(|_| !link.may_idle());
             Some(Offer { width: link.width()?, speed: trained.or(link.device_speed())?, is_known: false })
         }
-    }
-}
-
-impl Offer {
-    /// A port that says less than what the link runs at does not know itself.
-    fn at_least(self, link: &Link<'_>) -> Self {
-        let width = link.width().map_or(self.width, |width| width.max(self.width));
-        let speed = link.speed().map_or(self.speed, |speed| speed.max(self.speed));
-        let is_known = (width, speed) == (self.width, self.speed);
-        Self { width, speed, is_known }
     }
 }
 
@@ -235,48 +203,42 @@ fn check_link(context: &Context<'_>, judged: &Judged<'_>, link: &Link<'_>) -> Op
     let offered = counterfactual::link_at(link.link, speed, width)?;
     let wanted = counterfactual::link_at(link.link, device_speed, device_width)?;
     // Fewer lanes of a newer generation can carry as much as many of an older one; the device runs one of its own.
-    if offered.rate.get() >= wanted.rate.get() * 0.99 {
+    if offered.get() >= wanted.get() * 0.99 {
         return None;
     }
-    let need = need::of(context, link, offered.rate);
+    let need = need::of(context, link, offered);
     let fixed = link.link.part.why_fixed().filter(|_| need == Need::More);
     let binds = need == Need::More && fixed.is_none();
-    let gain = counterfactual::gain_of_better(judged, link.index, &wanted).filter(|_| binds);
+    let gain = counterfactual::gain_of_better(judged, link.index, wanted);
     let who = if offer.is_known { "the slot offers" } else { "it trained" };
+    let why = match (fixed, need) {
+        (Some(why), _) => format!("; {why}"),
+        (None, Need::More) => String::new(),
+        (None, Need::Met) => "; what hangs behind it needs no more".to_owned(),
+        (None, Need::Unknown) => "; what its wires carry is not known".to_owned(),
+        (None, Need::UnknownKind) => "; what kind of device that is, no text tells".to_owned(),
+    };
     let summary = format!(
-        "{}: {who} {width} at {speed} ({}), and the device can use {device_width} at {device_speed} ({}){}.",
-        link.place(),
-        offered.rate,
-        wanted.rate,
-        match (fixed, need) {
-            (Some(why), _) => format!("; {why}"),
-            (None, Need::More) => String::new(),
-            (None, Need::Met) => "; what hangs behind it needs no more".to_owned(),
-            (None, Need::Unknown) => "; what its wires carry is not known".to_owned(),
-            (None, Need::UnknownKind) => "; what kind of device that is, no text tells".to_owned(),
-        },
+        "{}: {who} {width} at {speed} ({offered}), and the device can use {device_width} at {device_speed} ({wanted}){why}.",
+        link.place()
     );
-    let advice = binds.then(|| {
-        let action =
-            format!("Move the card to a slot with {device_width} at {device_speed}, if the board has one.");
-        Advice::with_gain(action, gain)
-    });
+    let action =
+        format!("Move the card to a slot with {device_width} at {device_speed}, if the board has one.");
     let severity = if binds { Severity::Limit } else { Severity::Info };
-    Some(
-        Finding::about(Code::SlotLimited, severity, link.hop, capitalised(&summary))
-            .with_confidence(if offer.is_known { Confidence::High } else { Confidence::Medium })
-            .with_evidence(link.width_evidence())
-            .with_evidence(link.speed_evidence())
-            .with_evidence(claim.iter().map(Claim::evidence))
-            .with_evidence(need::called(context, link))
-            .with_advice(advice),
-    )
+    let found = Finding::about(Code::SlotLimited, severity, link.hop, capitalised(&summary))
+        .with_confidence(if offer.is_known { Confidence::High } else { Confidence::Medium })
+        .with_evidence(link.width_evidence())
+        .with_evidence(link.speed_evidence())
+        .with_evidence(claim.iter().map(Claim::evidence))
+        .with_evidence(need::called(context, link));
+    Some(found.with_advice(binds.then(|| Advice::with_gain(action, gain))))
 }
 
 #[cfg(test)]
 mod tests {
     use narrows_base::fact::Source;
     use narrows_base::units::human;
+    use narrows_machine::dmi::Slot;
     use narrows_model::path::{HopSpec, LinkHop, LinkPart, Target};
 
     use super::*;

@@ -9,7 +9,7 @@ use narrows_machine::dmi::Slot;
 use narrows_machine::pci::{PciAddress, PciDevice};
 use narrows_model::path::Hop;
 
-use super::Context;
+use super::{Context, NVME};
 use crate::finding::{Code, Confidence, Evidence, Finding, Severity};
 
 const SOURCE: &str = "SMBIOS type 9";
@@ -43,11 +43,9 @@ pub(super) fn smbios_contradiction(context: &Context<'_>) -> Vec<Finding> {
 /// which is that of the device or of the port above it.
 fn device_in<'a>(context: &Context<'a>, slot: &Slot) -> Option<&'a PciDevice> {
     let pci = &context.machine.pci;
-    let hops = context.judged.iter().flat_map(|judged| &judged.subject.path.hops);
-    let named = hops
-        .filter_map(Hop::link)
-        .filter(|link| link.slot.as_deref() == Some(slot.designation.as_str()))
-        .find_map(|link| pci.get(&link.device.address));
+    let links = context.hops().filter_map(Hop::link);
+    let mut named = links.filter(|link| link.slot.as_deref() == Some(slot.designation.as_str()));
+    let named = named.find_map(|link| pci.get(&link.device.address));
     let at = || {
         let address = slot.address?;
         pci.values().find(|device| device.parent == Some(address)).or_else(|| {
@@ -65,17 +63,13 @@ fn contradictions(machine: &Machine, slot: &Slot, device: &PciDevice) -> Vec<Evi
         evidence.push(Evidence::new(format!("{what} of {name}, as claimed"), claimed, SOURCE));
         evidence.push(Evidence::new(format!("{what} of {name}, {how}"), found, source));
     };
-    if let (Some(claimed), Some(width)) = (slot.width.max(slot.connector), link.width())
-        && width.value > claimed
-    {
-        let runs = ("as it runs", width.value.to_string());
-        put("width", claimed.to_string(), runs, width.source.as_str());
+    let width = slot.width.max(slot.connector).zip(link.width());
+    if let Some((claimed, width)) = width.filter(|(claimed, width)| width.value > *claimed) {
+        put("width", claimed.to_string(), ("as it runs", width.value.to_string()), width.source.as_str());
     }
-    if let (Some(claimed), Some(speed)) = (slot.speed, link.speed())
-        && speed.value > claimed
-    {
-        let runs = ("as it runs", speed.value.to_string());
-        put("speed", claimed.to_string(), runs, speed.source.as_str());
+    let speed = slot.speed.zip(link.speed());
+    if let Some((claimed, speed)) = speed.filter(|(claimed, speed)| speed.value > *claimed) {
+        put("speed", claimed.to_string(), ("as it runs", speed.value.to_string()), speed.source.as_str());
     }
     if slot.in_use == Some(false) {
         let found = ("as found", format!("device {}", device.address));
@@ -83,8 +77,6 @@ fn contradictions(machine: &Machine, slot: &Slot, device: &PciDevice) -> Vec<Evi
     }
     evidence
 }
-
-const NVME: u32 = 0x0108;
 
 /// `missing_device_bifurcation`: a slot seems to be split and not all of its devices are there.
 ///
@@ -94,8 +86,7 @@ const NVME: u32 = 0x0108;
 pub(super) fn missing_device_bifurcation(context: &Context<'_>) -> Vec<Finding> {
     let mut seen = BTreeSet::new();
     let mut findings = Vec::new();
-    for hop in context.judged.iter().flat_map(|judged| &judged.subject.path.hops) {
-        let Some(link) = hop.link() else { continue };
+    for link in context.hops().filter_map(Hop::link) {
         let (Some(slot), Some(port)) = (&link.board_slot, &link.port) else { continue };
         // A slot that an option moves between ports, or that shares them, lists ports that are not split; and a x4 slot
         // is not split for several drives.
@@ -117,26 +108,19 @@ pub(super) fn missing_device_bifurcation(context: &Context<'_>) -> Vec<Finding> 
         if drives < 2 || empty.is_empty() {
             continue;
         }
+        let (name, count, nothing) = (&slot.name, ports.len(), empty.join(", "));
         let summary = format!(
-            "Slot {} is split over {} ports; {drives} carry a drive, and {} carries nothing.",
-            slot.name,
-            ports.len(),
-            empty.join(", ")
+            "Slot {name} is split over {count} ports; {drives} carry a drive, and {nothing} carries nothing."
         );
-        findings.push(
-            Finding::on(Code::MissingDeviceBifurcation, Severity::Info, slot.name.clone(), summary)
-                .with_confidence(Confidence::Low)
-                .with_evidence(
-                    empty
-                        .iter()
-                        .map(|port| Evidence::new("port without a device", port, "/sys/bus/pci/devices")),
-                )
-                .advise(
-                    "If a drive is missing, check that the slot's bifurcation in the firmware \
-                 setup matches the card, and \
-                     reseat the drive.",
-                ),
-        );
+        let evidence =
+            empty.iter().map(|port| Evidence::new("port without a device", port, "/sys/bus/pci/devices"));
+        let found = Finding::on(Code::MissingDeviceBifurcation, Severity::Info, slot.name.clone(), summary)
+            .with_confidence(Confidence::Low)
+            .with_evidence(evidence);
+        findings.push(found.advise(
+            "If a drive is missing, check that the slot's bifurcation in the firmware setup matches the card, and \
+             reseat the drive.",
+        ));
     }
     findings
 }
@@ -149,15 +133,12 @@ const ENOUGH_FOR_A_DISK: f64 = 3.0e9;
 ///
 /// A hard disk fills no link of today, so that its link says nothing of its rate.
 pub(super) fn adapter_drives(context: &Context<'_>) -> Vec<Finding> {
-    let adapters = context.machine.adapters.iter();
-    adapters
-        .flat_map(|(number, adapter)| {
-            let volumes =
-                adapter.volumes.iter().filter_map(|(at, volume)| lacking(*number, adapter, at, volume));
-            let cache = without_cache(*number, adapter);
-            volumes.chain(slow_links(*number, adapter)).chain(cache).collect::<Vec<_>>()
-        })
-        .collect()
+    let found = context.machine.adapters.iter().flat_map(|(number, adapter)| {
+        let volumes = adapter.volumes.iter();
+        let lacking = volumes.filter_map(move |(at, volume)| lacking(*number, adapter, at, volume));
+        lacking.chain(slow_links(*number, adapter)).chain(without_cache(*number, adapter))
+    });
+    found.collect()
 }
 
 /// An adapter that passes each write on to its drives before it says that it is done.
@@ -203,69 +184,50 @@ fn lacking(number: u32, adapter: &Adapter, at: &str, volume: &AdapterVolume) -> 
     let members = unsound(adapter, at)
         .map(|(place, drive)| Evidence::from_fact(format!("state of drive {place}"), &drive.state));
     let advice = match lack {
-        _ if is_rebuilt => {
-            format!(
-                "A drive is being rebuilt (Rbld). Wait, and remove nothing: storcli /c{number}/eall/sall show rebuild."
-            )
-        }
-        Lack::Offline => {
-            format!(
-                "Connect the missing drives, and replace nothing before: storcli /c{number}/fall show tells of foreign ones."
-            )
-        }
-        Lack::Degraded | Lack::PartlyDegraded => {
-            format!(
-                "Replace what failed: storcli /c{number}/eall/sall show. Until then another failure may lose data."
-            )
-        }
+        _ if is_rebuilt => format!(
+            "A drive is being rebuilt (Rbld). Wait, and remove nothing: storcli /c{number}/eall/sall show rebuild."
+        ),
+        Lack::Offline => format!(
+            "Connect the missing drives, and replace nothing before: storcli /c{number}/fall show tells of foreign ones."
+        ),
+        Lack::Degraded | Lack::PartlyDegraded => format!(
+            "Replace what failed: storcli /c{number}/eall/sall show. Until then another failure may lose data."
+        ),
     };
-    Some(
-        Finding::on(Code::RaidDegraded, Severity::Fault, format!("c{number} {at}"), summary)
-            .seen_fact("state of the volume", &volume.state)
-            .with_evidence(members.collect::<Vec<_>>())
-            .advise(advice),
-    )
+    let found = Finding::on(Code::RaidDegraded, Severity::Fault, format!("c{number} {at}"), summary)
+        .seen_fact("state of the volume", &volume.state)
+        .with_evidence(members);
+    Some(found.advise(advice))
 }
 
 /// Solid-state drives below what they can do, one finding for each interface and pair of speeds.
 fn slow_links(number: u32, adapter: &Adapter) -> Vec<Finding> {
-    let mut slow = Vec::new();
-    for (at, drive) in &adapter.drives {
-        let (Some(link), Some(most)) = (drive.link.value(), drive.most.value()) else { continue };
+    let slow = adapter.drives.iter().filter_map(|(at, drive)| {
+        let (link, most) = (*drive.link.value()?, *drive.most.value()?);
         let needs_more = drive.turns == Some(false) || link.get() < ENOUGH_FOR_A_DISK;
-        if link.get() >= most.get() || !needs_more {
-            continue;
-        }
-        let code = match drive.interface.as_deref() {
-            Some("SATA") => Code::SataLimited,
-            _ => Code::HbaLimited,
+        let is_sata = drive.interface.as_deref() == Some("SATA");
+        let code = if is_sata { Code::SataLimited } else { Code::HbaLimited };
+        (link.get() < most.get() && needs_more).then_some(((code, link, most), (at, drive)))
+    });
+    let found = grouped(slow).into_iter().map(|((code, link, most), drives)| {
+        let places: Vec<&str> = drives.iter().map(|(at, _)| at.as_str()).collect();
+        let (who, can) = match places.as_slice() {
+            [one] => (format!("Drive {one} of {} runs", name(number, adapter)), "it can do"),
+            all => (format!("{} drives of {} run", all.len(), name(number, adapter)), "they can do"),
         };
-        slow.push(((code, *link, *most), (at, drive)));
-    }
-    grouped(slow)
-        .into_iter()
-        .map(|((code, link, most), drives)| {
-            let places: Vec<&str> = drives.iter().map(|(at, _)| at.as_str()).collect();
-            let (who, can) = match places.as_slice() {
-                [one] => (format!("Drive {one} of {} runs", name(number, adapter)), "it can do"),
-                all => (format!("{} drives of {} run", all.len(), name(number, adapter)), "they can do"),
-            };
-            let evidence = drives.iter().take(MOST).flat_map(|(at, drive)| {
-                [
-                    Evidence::from_fact(format!("link speed of drive {at}"), &drive.link),
-                    Evidence::from_fact(format!("speed of drive {at}"), &drive.most),
-                ]
-            });
-            let subject = format!("c{number} {}", places.first().copied().unwrap_or_default());
-            Finding::on(code, Severity::Limit, subject, format!("{who} at {link}; {can} {most}."))
-                .with_confidence(Confidence::Medium)
-                .with_evidence(evidence.collect::<Vec<_>>())
-                .advise(
-                    "Look at the cable, the backplane and the expander between them; one of a \
-                 slower generation holds all down.",
-                )
-        })
-        .collect()
+        let evidence = drives.iter().take(MOST).flat_map(|(at, drive)| {
+            let link = Evidence::from_fact(format!("link speed of drive {at}"), &drive.link);
+            [link, Evidence::from_fact(format!("speed of drive {at}"), &drive.most)]
+        });
+        let subject = format!("c{number} {}", places.first().copied().unwrap_or_default());
+        let advice = "Look at the cable, the backplane and the expander between them; one of a slower generation \
+                      holds all down.";
+        Finding::on(code, Severity::Limit, subject, format!("{who} at {link}; {can} {most}."))
+            .with_confidence(Confidence::Medium)
+            .with_evidence(evidence)
+            .advise(advice)
+    });
+    found.collect()
 }
 
 /// So many drives are evidence.

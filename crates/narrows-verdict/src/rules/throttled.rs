@@ -27,41 +27,40 @@ const THROTTLE_CHECKS: [fn(&Run<'_>) -> Option<Signs>; 8] = [
 
 /// Whether a run shows a limiter by itself.
 pub(super) fn is_held(run: &Run<'_>) -> bool {
-    THROTTLE_CHECKS.iter().any(|check| check(run).is_some())
+    signs(run).is_some()
+}
+
+fn signs(run: &Run<'_>) -> Option<Signs> {
+    THROTTLE_CHECKS.iter().find_map(|check| check(run))
 }
 
 pub(super) fn find(case: &Case<'_>) -> Option<Finding> {
-    as_told(case).or_else(|| at_a_cap(case)).or_else(|| {
-        let seen = |run: Run<'_>| {
-            let signs = THROTTLE_CHECKS.iter().find_map(|check| check(&run))?;
-            let rate = run.side.iops.map_or_else(|| run.rate().to_string(), |iops| iops.to_string());
-            let name = run.name();
-            Some((format!("A rate limiter held the {name} at {rate}: the storage behind it can do more"), signs))
-        };
-        let (summary, signs) = case.runs().find_map(seen)?;
-        Some(
-            case.finding(Code::Throttled, Severity::Limit, summary)
-                .with_evidence(signs.evidence)
-                .not_so_when("the volume, host and group have no limit of I/Os or bytes")
-                .advise(
-                    "look up the limits of the volume and of the machine's size; a burst rate lasts only as long as \
-                     its credits",
-                )
-                .with_confidence(signs.confidence),
-        )
-    })
+    as_told(case).or_else(|| at_a_cap(case)).or_else(|| case.runs().find_map(|run| held(&run)))
+}
+
+fn held(run: &Run<'_>) -> Option<Finding> {
+    let signs = signs(run)?;
+    let rate = run.side.iops.map_or_else(|| run.rate().to_string(), |iops| iops.to_string());
+    let name = run.name();
+    let summary = format!("A rate limiter held the {name} at {rate}: the storage behind it can do more");
+    let found = Finding::of(run.case, Code::Throttled, Severity::Limit, summary)
+        .with_evidence(signs.evidence)
+        .not_so_when("the volume, host and group have no limit of I/Os or bytes")
+        .advise(
+            "look up the limits of the volume and of the machine's size; a burst rate lasts only as long as \
+             its credits",
+        );
+    Some(found.with_confidence(signs.confidence))
 }
 
 /// The job was told to go no faster.
 fn as_told(case: &Case<'_>) -> Option<Finding> {
     let (run, told) = case.runs().find_map(|run| Some((run, run.measured.work.held_to.as_deref()?)))?;
     let summary = format!("The {} were held to `{told}` by the job itself", run.name());
-    Some(
-        case.finding(Code::Throttled, Severity::Limit, summary)
-            .seen("asked for", told, run.source())
-            .not_so_when("the storage is slower than that, which the same job without the option shows")
-            .advise("for capacity, leave the option out; for latency at a rate, compare at this rate"),
-    )
+    let found = Finding::of(case, Code::Throttled, Severity::Limit, summary)
+        .seen("asked for", told, run.source())
+        .not_so_when("the storage is slower than that, which the same job without the option shows");
+    Some(found.advise("for capacity, leave the option out; for latency at a rate, compare at this rate"))
 }
 
 /// The rate is that of a limit which stands beside the run.
@@ -78,15 +77,13 @@ fn at_a_cap(case: &Case<'_>) -> Option<Finding> {
         false => human::rate(BytesPerSec::new(cap.limit)),
     };
     let summary = format!("The {} were held to {limit} by `{}`", run.name(), cap.text);
-    Some(
-        case.finding(Code::Throttled, Severity::Limit, summary)
-            .seen("limit", &cap.text, &cap.source)
-            .seen("rate", run.rate(), run.source())
-            .not_so_when("the rate stays when the limit is lifted")
-            .advise("lift the limit, and measure again: what the storage can do is not told by this run")
-            // The text does not tell that the limit is of the device that was measured.
-            .with_confidence(Confidence::Medium),
-    )
+    let found = Finding::of(case, Code::Throttled, Severity::Limit, summary)
+        .seen("limit", &cap.text, &cap.source)
+        .seen("rate", run.rate(), run.source())
+        .not_so_when("the rate stays when the limit is lifted")
+        .advise("lift the limit, and measure again: what the storage can do is not told by this run");
+    // The text does not tell that the limit is of the device that was measured.
+    Some(found.with_confidence(Confidence::Medium))
 }
 
 /// The same I/Os per second at a block size and at one of eight times as many bytes and more, of random I/Os that queue:
@@ -128,9 +125,8 @@ fn both_ways(run: &Run<'_>) -> Option<Signs> {
     let limit = sold(iops)?;
     let rate = |op: Op| {
         let all = run.case.beside.measured().map(|(_, one)| one).filter(|one| !is_mixed(one));
-        all.filter_map(|one| one.side(op)?.iops)
-            .map(|iops| iops.get())
-            .find(|other| (other / iops - 1.0).abs() <= 0.01)
+        let mut all = all.filter_map(|one| Some(one.side(op)?.iops?.get()));
+        all.find(|other| (other / iops - 1.0).abs() <= 0.01)
     };
     let (read, write) = (rate(Op::Read)?, rate(Op::Write)?);
     (run.measured.asked_in_flight()? > 1.0).then(|| {
@@ -220,10 +216,8 @@ fn parked(run: &Run<'_>) -> Option<Signs> {
     let percentiles = run.side.latency_ns.as_ref()?.percentiles.iter();
     let percentiles: Vec<&Percentile> =
         percentiles.filter(|one| (20.0..=99.0).contains(&one.percent)).collect();
-    let (low, high) = percentiles.windows(2).find_map(|pair| match pair {
-        [low, high] if high.latency_ns > 5.0 * low.latency_ns => Some((*low, *high)),
-        _ => None,
-    })?;
+    let mut pairs = percentiles.iter().zip(percentiles.iter().skip(1));
+    let (&low, &high) = pairs.find(|(low, high)| high.latency_ns > 5.0 * low.latency_ns)?;
     let above: Vec<&&Percentile> = percentiles.iter().filter(|one| one.percent >= high.percent).collect();
     let last = above.last()?.latency_ns;
     // A medium's own tail (garbage collection, a missed revolution) spreads; and it is no large part of the I/Os.
@@ -250,23 +244,16 @@ fn whatever_the_queue(run: &Run<'_>) -> Option<Signs> {
     if !is_flat || depth < 8.0 || !run.is_random() {
         return None;
     }
-    let others = run.case.beside.measured().filter(|(of, _)| of.tool == Tool::Fio).map(|(_, one)| one);
-    let single = others
-        .filter(|one| is_random(one) && one.work.block_size == run.measured.work.block_size)
-        .find(|one| {
-        let other = iops_of(one, run.op);
-        one.asked_in_flight().is_some_and(|other| other * 8.0 <= depth)
-            && iops < 1.1 * other
-            && iops > 0.9 * other
+    let mut others = run.case.beside.measured().filter(|(of, _)| of.tool == Tool::Fio).map(|(_, one)| one);
+    let (single, few, other) = others.find_map(|one| {
+        let (few, other) = (one.asked_in_flight()?, iops_of(one, run.op));
+        let is_same = is_random(one) && one.work.block_size == run.measured.work.block_size;
+        let is_alike = iops < 1.1 * other && iops > 0.9 * other;
+        (is_same && is_alike && few * 8.0 <= depth).then_some((one, few, other))
     })?;
-    let other = single.side(run.op)?.iops?.get();
     let with = |count: f64| format!("I/Os per second with {} in flight", human::count(count));
-    Some(
-        run.signs()
-            .seen(with(depth), human::count(iops))
-            .told(with(single.asked_in_flight()?), human::count(other), run.case.source(single))
-            .with_confidence(Confidence::High),
-    )
+    let signs = run.signs().seen(with(depth), human::count(iops)).with_confidence(Confidence::High);
+    Some(signs.told(with(few), human::count(other), run.case.source(single)))
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! `unsteady`, `slc_exhausted`: the rate did not hold. It moved so much that its mean describes no time of the run, stood still, or stepped
 //! down for good.
 
+use narrows_base::lists::ends;
 use narrows_base::measurement::Measurement;
 use narrows_base::stats::{MAX_DRIFT, MAX_RANGE, Steadiness};
 use narrows_base::units::{BytesPerSec, Nanos, human};
@@ -20,12 +21,10 @@ pub(super) fn of_run(case: &Case<'_>, _: &Measurement, audit: &Audit) -> Option<
     let summary = format!(
         "The rate of {target} did not hold: it ranged over {range} of its mean and {way} by {slope} in all."
     );
-    Some(
-        Finding::on(Code::Unsteady, Severity::Info, target, summary)
-            .seen("range of five windows over their mean", range, "the run, every 100 ms")
-            .seen("slope over the run, of the mean", slope, "the run, every 100 ms")
-            .advise("Measure longer with --as full, on a quiet machine."),
-    )
+    let found = Finding::on(Code::Unsteady, Severity::Info, target, summary)
+        .seen("range of five windows over their mean", range, "the run, every 100 ms")
+        .seen("slope over the run, of the mean", slope, "the run, every 100 ms");
+    Some(found.advise("Measure longer with --as full, on a quiet machine."))
 }
 
 /// Samples that deviate by more than this fraction of their mean. diskspd's own scripts warn at 0.1.
@@ -45,21 +44,14 @@ const RUN_CHECKS: [fn(&Run<'_>) -> Option<Signs>; 6] =
     [by_log, by_samples, by_silence, one_of_a_thousand, one_at_a_time, in_series];
 
 fn within_a_run(case: &result::Case<'_>) -> Option<Finding> {
-    let mut runs = case.runs().filter(|_| !is_of_reports(case));
+    let mut runs = case.runs().filter(|_| !case.is_of_counters());
     let (run, signs) = runs.find_map(|run| Some((run, RUN_CHECKS.iter().find_map(|check| check(&run))?)))?;
     let summary = format!("The rate of the {} did not hold: its mean describes no time of it", run.name());
-    Some(
-        case.finding(Code::Unsteady, Severity::Limit, summary)
-            .with_evidence(signs.evidence)
-            .not_so_when("the run goes on and the rate of its later part holds")
-            .advise(
-                "run until the rate holds, and look at it over time: `narrows measure TARGET --as steady`",
-            ),
-    )
-}
-
-fn is_of_reports(case: &result::Case<'_>) -> bool {
-    matches!(case.result.tool, Tool::Iostat | Tool::Zpooliostat)
+    let advice = "run until the rate holds, and look at it over time: `narrows measure TARGET --as steady`";
+    let found = Finding::of(case, Code::Unsteady, Severity::Limit, summary)
+        .with_evidence(signs.evidence)
+        .not_so_when("the run goes on and the rate of its later part holds");
+    Some(found.advise(advice))
 }
 
 /// Runs that a tool repeats, as it prints them one below the other.
@@ -68,15 +60,13 @@ fn by_repeats(case: &result::Case<'_>) -> Option<Finding> {
         return None;
     }
     let writes = || case.result.measurements.iter().filter_map(|one| Some((one, one.write.as_ref()?)));
-    let rates: Vec<f64> = writes().map(|(_, side)| side.bytes_per_second.get()).collect();
-    let most = rates.iter().copied().fold(0.0, f64::max);
-    let least = rates.iter().copied().fold(f64::INFINITY, f64::min);
-    let range = (most - least) / (rates.iter().sum::<f64>() / rates.len() as f64);
-    let (measured, _) = writes().next().filter(|_| rates.len() > 1 && range > MAX_RANGE)?;
-    let shown = |rate: f64| human::rate(BytesPerSec::new(rate));
-    let value = format!("{} to {}: {} of their mean", shown(least), shown(most), human::percent(range));
+    let rates: Vec<BytesPerSec> = writes().map(|(_, side)| side.bytes_per_second).collect();
+    let [least, most] = ends(&rates)?;
+    let range = (most - least).fraction_of(rates.iter().copied().sum::<BytesPerSec>() / rates.len() as f64);
+    let (measured, _) = writes().next().filter(|_| range > MAX_RANGE)?;
+    let value = format!("{least} to {most}: {} of their mean", human::percent(range));
     let evidence = case.evidence(measured, "rates of the repeated runs", value);
-    Some(finding(case, "The rate differs from run to run: their mean describes none", [evidence]))
+    Some(finding(case, "The rate differs from run to run: their mean describes none", vec![evidence]))
 }
 
 /// Tests of one tool that follow each other with larger and larger blocks: what moves less then than it did before with small
@@ -87,43 +77,38 @@ fn by_sizes(case: &result::Case<'_>) -> Option<Finding> {
     if case.result.tool != Tool::Yabs {
         return None;
     }
-    let all = |one: &Measured| one.sides().map(|(_, side)| side.bytes_per_second.get()).sum::<f64>();
+    let rate = |one: &Measured| one.sides().map(|(_, side)| side.bytes_per_second).sum::<BytesPerSec>();
     let mut best: Option<&Measured> = None;
-    for one in case.siblings() {
-        if let Some(before) = best.filter(|before| all(one) < FELL * all(before)) {
-            let shown = |one: &Measured| {
-                let rate = human::rate(BytesPerSec::new(all(one)));
-                case.evidence(one, format!("reads and writes of `{}`", one.work.label), rate)
-            };
-            let summary = format!(
-                "Blocks of `{}` moved less than those of `{}` before them: the rate fell while the tests ran",
-                one.work.label, before.work.label
-            );
-            return Some(finding(case, summary, [shown(before), shown(one)]).advise(
-                "burst credits or a write cache may have ended: repeat it, and with one \
-                 block size for minutes",
-            ));
-        }
-        if best.is_none_or(|before| all(one) > all(before)) {
+    let (before, after) = case.siblings().find_map(|one| {
+        let before = best.filter(|before| rate(one).get() < FELL * rate(before).get());
+        if best.is_none_or(|before| rate(one) > rate(before)) {
             best = Some(one);
         }
-    }
-    None
+        Some((before?, one))
+    })?;
+    let shown =
+        |one: &Measured| case.evidence(one, format!("reads and writes of `{}`", one.work.label), rate(one));
+    let (smaller, larger) = (&before.work.label, &after.work.label);
+    let summary = format!(
+        "Blocks of `{larger}` moved less than those of `{smaller}` before them: the rate fell while the tests ran"
+    );
+    let found = finding(case, summary, vec![shown(before), shown(after)]);
+    Some(found.advise(
+        "burst credits or a write cache may have ended: repeat it, and with one block size for minutes",
+    ))
 }
 
 /// Files each second, of iterations whose deviation is told.
 fn by_iterations(case: &result::Case<'_>) -> Option<Finding> {
-    let mut all = case.result.measurements.iter();
-    let (measured, relative) = all.find_map(|one| {
+    let (measured, relative) = case.first_with(|one| {
         let spread = one.entries_spread.filter(|spread| spread.samples.is_none_or(|count| count > 1))?;
-        Some((one, spread.relative().filter(|relative| *relative > DEVIATION)?))
+        spread.relative().filter(|relative| *relative > DEVIATION)
     })?;
-    let summary = format!(
-        "The rate of `{}` differs between iterations: their mean describes none",
-        measured.work.label
-    );
+    let label = &measured.work.label;
+    let summary = format!("The rate of `{label}` differs between iterations: their mean describes none");
     let value = format!("{} of their mean", human::percent(relative));
-    Some(finding(case, summary, [case.evidence(measured, "standard deviation of the iterations", value)]))
+    let evidence = case.evidence(measured, "standard deviation of the iterations", value);
+    Some(finding(case, summary, vec![evidence]))
 }
 
 /// More datagrams are not lost by accident: more were sent than the path or the receiver took.
@@ -131,19 +116,15 @@ const MOST_LOST: f64 = 0.01;
 
 /// What crossed a network, by what was lost and by its intervals.
 fn network(case: &result::Case<'_>) -> Option<Finding> {
-    let mut all = case.result.measurements.iter();
-    let (measured, side) = all.find_map(|one| Some((one, one.network.as_ref()?)))?;
+    let (measured, side) = case.first_with(|one| one.network.as_ref())?;
     if let Some(lost) = side.lost.filter(|lost| *lost > MOST_LOST) {
         let lost = human::percent(lost);
         let summary = format!("{lost} of the datagrams were lost: the rate is none that the network holds");
-        let evidence = case.evidence(measured, "datagrams that did not arrive", lost);
         let advice = "send less (`-b`) until nothing is lost, or measure with TCP, which sends as fast as all of it arrives";
-        return Some(
-            case.finding(Code::Unsteady, Severity::Limit, summary)
-                .with_evidence([evidence])
-                .not_so_when("no datagram is lost at this rate in repetitions")
-                .advise(advice),
-        );
+        let found = Finding::of(case, Code::Unsteady, Severity::Limit, summary)
+            .seen("datagrams that did not arrive", lost, case.source(measured))
+            .not_so_when("no datagram is lost at this rate in repetitions");
+        return Some(found.advise(advice));
     }
     let run = Run { case, measured, op: Op::Read, side };
     let evidence = by_log(&run)?.evidence;
@@ -159,32 +140,24 @@ fn network(case: &result::Case<'_>) -> Option<Finding> {
 /// What a device or pool carried, report by report: the load's own course, or the device's.
 fn reports(case: &result::Case<'_>) -> Option<Finding> {
     let all = &case.result.measurements;
-    let ops = [Op::Read, Op::Write];
-    let reported = all.iter().filter(|_| is_of_reports(case));
+    let reported = all.iter().filter(|_| case.is_of_counters());
     reported.take(result::MOST_DEVICES).zip(0..).find_map(|(first, at)| {
         let is_new = !all.iter().take(at).any(|before| before.work.label == first.work.label);
-        let of = |op| {
+        let [reads, writes] = [Op::Read, Op::Write].map(|op| {
             let own = all.iter().filter(|one| one.work.label == first.work.label);
             own.filter_map(|one| Some(one.side(op)?.bytes_per_second)).collect::<Vec<_>>()
-        };
-        let moved = ops.into_iter().map(of).max_by(|a, b| sum(a).total_cmp(&sum(b))).filter(|_| is_new)?;
-        let side = Side { series: moved, ..Side::default() };
+        });
+        let sum = |rates: &[BytesPerSec]| rates.iter().copied().sum::<BytesPerSec>();
+        let series = if sum(&reads) > sum(&writes) { reads } else { writes };
+        let side = Some(Side { series, ..Side::default() }).filter(|_| is_new)?;
         let evidence = by_log(&Run { case, measured: first, op: Op::Read, side: &side })?.evidence;
         let summary = format!("What {} carried changed from report to report", first.work.label);
         Some(Finding { severity: Severity::Info, ..finding(case, summary, evidence) })
     })
 }
 
-fn sum(rates: &[BytesPerSec]) -> f64 {
-    rates.iter().map(|rate| rate.get()).sum()
-}
-
-fn finding(
-    case: &result::Case<'_>,
-    summary: impl Into<String>,
-    evidence: impl IntoIterator<Item = Evidence>,
-) -> Finding {
-    case.finding(Code::Unsteady, Severity::Limit, summary)
+fn finding(case: &result::Case<'_>, summary: impl Into<String>, evidence: Vec<Evidence>) -> Finding {
+    Finding::of(case, Code::Unsteady, Severity::Limit, summary)
         .with_evidence(evidence)
         .not_so_when("repetitions have the same rate")
         .advise("repeat it until the rate holds, and look at what else runs")
@@ -211,9 +184,8 @@ fn by_samples(run: &Run<'_>) -> Option<Signs> {
     // Of several jobs reported together fio takes the samples of each: they scatter between jobs, not over time.
     let is_of = |rate: f64| (0.8..1.25).contains(&(spread.mean / rate));
     let rate = run.rate().get();
-    let units =
-        [run.side.iops.map_or(0.0, |iops| iops.get()), rate, rate / 1024.0, rate / f64::from(1 << 20)];
-    if !units.into_iter().any(is_of) {
+    let iops = run.side.iops.map_or(0.0, |iops| iops.get());
+    if ![iops, rate, rate / 1024.0, rate / f64::from(1 << 20)].into_iter().any(is_of) {
         return None;
     }
     let counts = run.side.ios.zip(spread.samples);
@@ -337,15 +309,11 @@ pub(super) fn slc_exhausted(case: &result::Case<'_>) -> Option<Finding> {
             .then(|| (BytesPerSec::new(first), BytesPerSec::new(last), log))
     })?;
     let summary = format!("Writes began with {first} and ended with {last}: a fast cache ran out");
-    Some(
-        case.finding(Code::SlcExhausted, Severity::Limit, summary)
-            .seen("first and last fifth of the run", format!("{first} and {last}"), log)
-            .not_so_when(
-                "the drive was not new or trimmed, or was hot: then it is garbage collection or heat",
-            )
-            .advise("quote the rate of the last part for writes that last")
-            .with_confidence(Confidence::Medium),
-    )
+    let found = Finding::of(case, Code::SlcExhausted, Severity::Limit, summary)
+        .seen("first and last fifth of the run", format!("{first} and {last}"), log)
+        .not_so_when("the drive was not new or trimmed, or was hot: then it is garbage collection or heat")
+        .advise("quote the rate of the last part for writes that last");
+    Some(found.with_confidence(Confidence::Medium))
 }
 
 #[cfg(test)]

@@ -179,11 +179,8 @@ fn measured(alone: &[Subject], verdicts: &[GroupVerdict]) -> Vec<Finding> {
             let Some((code, advice)) = code(&subjects, hop) else { continue };
             if told.insert(&shared.id) {
                 let sentence = format!("Measured: {}", words::at_ceiling(verdict, shared));
-                findings.push(
-                    Finding::about(code, Severity::Limit, hop, sentence)
-                        .with_evidence(evidence_of(shared))
-                        .advise(advice),
-                );
+                let found = Finding::about(code, Severity::Limit, hop, sentence);
+                findings.push(found.with_evidence(evidence_of(shared)).advise(advice));
             }
         }
     }

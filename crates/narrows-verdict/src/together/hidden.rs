@@ -76,9 +76,9 @@ pub fn find<E>(alone: &[Rate], all: &[Rate], run: &mut dyn FnMut(&[usize]) -> Ga
     let noise = noise(alone, all);
     let seen = |rates: &[Rate]| rates.iter().map(|rate| Mean::of(*rate, noise)).enumerate().collect();
     let mut search = Search { alone: seen(alone), all: seen(all), noise, runs: 0, run };
-    let everybody: BTreeSet<usize> = search.all.keys().copied().collect();
+    let everybody: Drives = search.all.keys().copied().collect();
     let mut free = everybody.clone();
-    let mut left: BTreeSet<usize> = everybody.iter().copied().filter(|at| search.loses(*at)).collect();
+    let mut left: Drives = everybody.iter().copied().filter(|at| search.loses(*at)).collect();
     let is_quiet = left.is_empty();
     let mut found = Hidden::default();
     while let Some(pivot) = search.most_lost(&left) {
@@ -126,6 +126,9 @@ struct Mean {
 }
 
 type SeenMeans = BTreeMap<usize, Mean>;
+
+/// Some of the drives.
+type Drives = BTreeSet<usize>;
 
 impl Mean {
     fn of(rate: Rate, noise: f64) -> Self {
@@ -177,7 +180,7 @@ struct Search<'a, E> {
 }
 
 impl<E> Search<'_, E> {
-    fn once(&mut self, who: &BTreeSet<usize>) -> Result<SeenMeans, E> {
+    fn once(&mut self, who: &Drives) -> Result<SeenMeans, E> {
         let who: Vec<usize> = who.iter().copied().collect();
         self.runs += 1;
         let rates = (self.run)(&who)?;
@@ -185,7 +188,7 @@ impl<E> Search<'_, E> {
     }
 
     /// Everybody but `out`.
-    fn without(&mut self, out: &BTreeSet<usize>) -> Result<SeenMeans, E> {
+    fn without(&mut self, out: &Drives) -> Result<SeenMeans, E> {
         let present = self.all.keys().copied().filter(|at| !out.contains(at)).collect();
         self.once(&present)
     }
@@ -204,26 +207,21 @@ impl<E> Search<'_, E> {
             && pair.is_some_and(|(all, alone)| -part.ln() > CERTAIN * all.noise.hypot(alone.noise))
     }
 
-    fn most_lost(&self, left: &BTreeSet<usize>) -> Option<usize> {
+    fn most_lost(&self, left: &Drives) -> Option<usize> {
         left.iter().copied().min_by(|one, other| self.part(*one).total_cmp(&self.part(*other)))
     }
 
     /// By which factor the rate of a member rises where some of a group are left out: by what these had, as far as it gives that
     /// alone.
-    fn expected(&self, group: &BTreeSet<usize>, out: &BTreeSet<usize>, at: usize) -> f64 {
-        let members: BTreeSet<usize> = group.iter().copied().chain([at]).collect();
-        let stay: BTreeSet<usize> = members.difference(out).copied().collect();
+    fn expected(&self, group: &Drives, out: &Drives, at: usize) -> f64 {
+        let members: Drives = group.iter().copied().chain([at]).collect();
+        let stay: Drives = members.difference(out).copied().collect();
         let (whole, stays) = (sum(&self.all, &members).rate, sum(&self.all, &stay).rate);
         (whole / stays.max(1.0)).min(1.0 / self.part(at)).max(1.0)
     }
 
     /// How each of `who` changes where some of a group are left out. The run is repeated while that is not clear.
-    fn changes(
-        &mut self,
-        who: &BTreeSet<usize>,
-        group: &BTreeSet<usize>,
-        out: &BTreeSet<usize>,
-    ) -> Result<BTreeMap<usize, Change>, E> {
+    fn changes(&mut self, who: &Drives, group: &Drives, out: &Drives) -> Result<BTreeMap<usize, Change>, E> {
         let mut seen = self.without(out)?;
         for repeat in 1.. {
             let of = |at: &usize| {
@@ -244,16 +242,16 @@ impl<E> Search<'_, E> {
     }
 
     /// The group of a drive that loses.
-    fn group_of(&mut self, pivot: usize, free: &BTreeSet<usize>) -> Result<HiddenGroup, E> {
+    fn group_of(&mut self, pivot: usize, free: &Drives) -> Result<HiddenGroup, E> {
         let own = BTreeSet::from([pivot]);
-        let losers: BTreeSet<usize> = free.iter().copied().filter(|at| self.loses(*at)).collect();
-        let others: BTreeSet<usize> = losers.difference(&own).copied().collect();
+        let losers: Drives = free.iter().copied().filter(|at| self.loses(*at)).collect();
+        let others: Drives = losers.difference(&own).copied().collect();
         // The more there are in a group, the less each rises: all that may be are taken to be.
         let first = if others.is_empty() { BTreeMap::new() } else { self.changes(&others, &losers, &own)? };
-        let rose = |changes: &BTreeMap<usize, Change>| -> BTreeSet<usize> {
+        let rose = |changes: &BTreeMap<usize, Change>| -> Drives {
             changes.iter().filter(|(_, change)| **change == Change::Rose).map(|(at, _)| *at).collect()
         };
-        let mut members: BTreeSet<usize> = &rose(&first) | &own;
+        let mut members: Drives = &rose(&first) | &own;
         if members.len() > 2 {
             members = self.by_halves(pivot, &others, members)?;
         }
@@ -261,7 +259,7 @@ impl<E> Search<'_, E> {
         if found.is_confirmed && members.len() > 1 {
             return Ok(found);
         }
-        let rest: BTreeSet<usize> = free.difference(&members).copied().collect();
+        let rest: Drives = free.difference(&members).copied().collect();
         if change(sum(&self.all, &members), carried, self.expected_without(&members, &rest)) != Change::Rose {
             return Ok(found);
         }
@@ -274,12 +272,7 @@ impl<E> Search<'_, E> {
 
     /// The members among those that lose: each half of what is suspected is left out once. Who was suspected has to rise where it is
     /// present, anybody else in both runs.
-    fn by_halves(
-        &mut self,
-        pivot: usize,
-        others: &BTreeSet<usize>,
-        suspected: BTreeSet<usize>,
-    ) -> Result<BTreeSet<usize>, E> {
+    fn by_halves(&mut self, pivot: usize, others: &Drives, suspected: Drives) -> Result<Drives, E> {
         let all = others | &suspected;
         let mut rises: BTreeMap<usize, usize> = BTreeMap::new();
         for out in halves(&suspected, pivot) {
@@ -294,7 +287,7 @@ impl<E> Search<'_, E> {
 
     /// Who else uses the group's limit, such as a slow drive that gets all that it wants and so loses nothing: leaving it out gives
     /// the group more. Halves are tried until each is known.
-    fn quiet(&mut self, group: &BTreeSet<usize>, among: BTreeSet<usize>) -> Result<BTreeSet<usize>, E> {
+    fn quiet(&mut self, group: &Drives, among: Drives) -> Result<Drives, E> {
         let mut found = BTreeSet::new();
         // That the whole has one is known for the first part, by the run of the group alone.
         let mut left = vec![(among, true)];
@@ -320,7 +313,7 @@ impl<E> Search<'_, E> {
     }
 
     /// Whether the sum of a group rises where others are left out, by half of what the least of these gives.
-    fn gives_more_without(&mut self, group: &BTreeSet<usize>, out: &BTreeSet<usize>) -> Result<bool, E> {
+    fn gives_more_without(&mut self, group: &Drives, out: &Drives) -> Result<bool, E> {
         let before = sum(&self.all, group);
         let expected = self.expected_without(group, out);
         let mut after: Option<Mean> = None;
@@ -338,7 +331,7 @@ impl<E> Search<'_, E> {
     }
 
     /// By which factor the sum of a group rises at least where one of these is left out that uses its limit.
-    fn expected_without(&self, group: &BTreeSet<usize>, out: &BTreeSet<usize>) -> f64 {
+    fn expected_without(&self, group: &Drives, out: &Drives) -> f64 {
         let before = sum(&self.all, group).rate;
         let least = out.iter().filter_map(|at| self.all.get(at)).map(|mean| mean.rate);
         let expected = 1.0 + least.fold(f64::INFINITY, f64::min) / before;
@@ -346,7 +339,7 @@ impl<E> Search<'_, E> {
     }
 
     /// The group with what it carries, and whether it carries the same without all others.
-    fn confirmed(&mut self, members: &BTreeSet<usize>) -> Result<(HiddenGroup, Mean), E> {
+    fn confirmed(&mut self, members: &Drives) -> Result<(HiddenGroup, Mean), E> {
         let together = sum(&self.all, members);
         // What one drive gives without all others is known.
         let by_itself = match members.len() {
@@ -365,14 +358,14 @@ impl<E> Search<'_, E> {
 }
 
 /// Two halves of a group, the pivot in the first.
-fn halves(group: &BTreeSet<usize>, pivot: usize) -> [BTreeSet<usize>; 2] {
+fn halves(group: &Drives, pivot: usize) -> [Drives; 2] {
     let others: Vec<usize> = group.iter().copied().filter(|at| *at != pivot).collect();
     let (first, second) = others.split_at(others.len() / 2);
     [first.iter().copied().chain([pivot]).collect(), second.iter().copied().collect()]
 }
 
 /// The sum over some drives, each with noise of its own.
-fn sum(seen: &SeenMeans, who: &BTreeSet<usize>) -> Mean {
+fn sum(seen: &SeenMeans, who: &Drives) -> Mean {
     let of: Vec<&Mean> = who.iter().filter_map(|at| seen.get(at)).collect();
     let rate: f64 = of.iter().map(|mean| mean.rate).sum::<f64>().max(1.0);
     let squares: f64 = of.iter().map(|mean| (mean.noise * mean.rate).powi(2)).sum();
@@ -381,7 +374,7 @@ fn sum(seen: &SeenMeans, who: &BTreeSet<usize>) -> Mean {
 
 /// Why the last run of all says that the machine is not as it was at the first.
 fn drifted(first: &SeenMeans, last: &SeenMeans) -> Option<String> {
-    let everybody: BTreeSet<usize> = first.keys().copied().collect();
+    let everybody: Drives = first.keys().copied().collect();
     let (first, last) = (sum(first, &everybody), sum(last, &everybody));
     let difference = (last.rate / first.rate).ln().abs();
     (difference > (CERTAIN * first.noise.hypot(last.noise)).max(SIGNIFICANT)).then(|| {

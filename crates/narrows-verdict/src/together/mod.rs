@@ -161,11 +161,9 @@ pub fn groups(paths: &[Path]) -> Vec<Vec<usize>> {
 /// application and main memory.
 fn crossing<'a>(paths: impl Iterator<Item = (usize, &'a Path)>) -> Vec<(HopId, Vec<usize>)> {
     let mut found: BTreeMap<&HopId, (usize, Vec<usize>)> = BTreeMap::new();
+    let is_own = |hop: &Hop| !matches!(hop.kind(), HopKind::Application | HopKind::Memory);
     for (index, path) in paths {
-        let hops = path.hops.iter().enumerate();
-        for (place, hop) in
-            hops.filter(|(_, hop)| !matches!(hop.kind(), HopKind::Application | HopKind::Memory))
-        {
+        for (place, hop) in path.hops.iter().enumerate().filter(|(_, hop)| is_own(hop)) {
             let (_, members) = found.entry(&hop.id).or_insert((place, Vec::new()));
             if members.last() != Some(&index) {
                 members.push(index);
@@ -218,15 +216,11 @@ impl Member<'_> {
 }
 
 fn one(machine: &Machine, alone: &[Subject], group: &Group) -> GroupVerdict {
-    let members: Vec<Member<'_>> = group
-        .members
-        .iter()
-        .zip(&group.runs)
-        .filter_map(|(index, after)| {
-            let alone = alone.get(*index)?;
-            Some(Member { index: *index, alone, before: alone.runs.first()?, after })
-        })
-        .collect();
+    let members = group.members.iter().zip(&group.runs).filter_map(|(index, after)| {
+        let alone = alone.get(*index)?;
+        Some(Member { index: *index, alone, before: alone.runs.first()?, after })
+    });
+    let members: Vec<Member<'_>> = members.collect();
     let shares: Vec<Share> = members.iter().map(Share::of).collect();
     let mut verdict = GroupVerdict {
         targets: named(alone, &group.members),
@@ -246,8 +240,7 @@ fn named(alone: &[Subject], members: &[usize]) -> Vec<String> {
 }
 
 fn decide(machine: &Machine, members: &[Member<'_>], verdict: &mut GroupVerdict) {
-    let all_measured = members.len() == verdict.members.len();
-    let doubt = match all_measured {
+    let doubt = match members.len() == verdict.members.len() {
         true => doubt(machine, members).or_else(|| vague(verdict)),
         false => Some("not all of them were measured".to_owned()),
     };
@@ -276,25 +269,19 @@ fn decide(machine: &Machine, members: &[Member<'_>], verdict: &mut GroupVerdict)
 
 /// Why a run says nothing of its path.
 fn doubt(machine: &Machine, members: &[Member<'_>]) -> Option<String> {
+    use Code::{AboveCeiling, CacheMeasured, NoReadEnded, RaidResync, RunFailed, Thermal, TooShort};
     let tells_nothing = |finding: &Finding| match finding.code {
-        Code::CacheMeasured
-        | Code::AboveCeiling
-        | Code::TooShort
-        | Code::NoReadEnded
-        | Code::RunFailed
-        | Code::RaidResync => true,
+        CacheMeasured | AboveCeiling | TooShort | NoReadEnded | RunFailed | RaidResync => true,
         // A drive that is hot and keeps its rate is only good to know.
-        Code::Thermal => finding.severity != Severity::Info,
+        Thermal => finding.severity != Severity::Info,
         _ => false,
     };
-    members
-        .iter()
-        .flat_map(|member| [(member, member.before, "alone"), (member, member.after, "together")])
-        .find_map(|(member, run, when)| {
-            let found = member.findings(machine, run).into_iter().find(tells_nothing)?;
-            let target = &member.alone.path.target;
-            Some(format!("the run of {target} {when} says nothing: {}", found.summary))
-        })
+    let both = members.iter().map(|member| (member, [(member.before, "alone"), (member.after, "together")]));
+    let mut runs = both.flat_map(|(member, runs)| runs.map(|(run, when)| (member, run, when)));
+    runs.find_map(|(member, run, when)| {
+        let found = member.findings(machine, run).into_iter().find(tells_nothing)?;
+        Some(format!("the run of {} {when} says nothing: {}", member.alone.path.target, found.summary))
+    })
 }
 
 /// Why the sums cannot be compared.
@@ -310,9 +297,7 @@ fn vague(verdict: &GroupVerdict) -> Option<String> {
 
 /// What shows that narrows or the processors could do no more.
 fn ourselves(machine: &Machine, members: &[Member<'_>]) -> Option<Vec<Evidence>> {
-    let run = &members.first()?.after;
-    let cpus = &run.activity.cpus;
-    let busy = cpus.values().sum::<f64>() / cpus.len().max(1) as f64;
+    let busy = stats::mean(&members.first()?.after.activity.cpus.values().copied().collect::<Vec<f64>>());
     if busy >= FULL {
         return Some(vec![Evidence::new("processors busy", human::percent(busy), "/proc/stat")]);
     }
@@ -332,9 +317,8 @@ fn limiting(verdict: &GroupVerdict) -> Vec<SharedHop> {
     loop {
         let explains = |hop: &SharedHop| hop.members.iter().filter(|member| fallen.contains(*member)).count();
         let by_rank = |a: &&SharedHop, b: &&SharedHop| {
-            explains(a)
-                .cmp(&explains(b))
-                .then(a.fraction().partial_cmp(&b.fraction()).unwrap_or(std::cmp::Ordering::Equal))
+            let part = |hop: &SharedHop| hop.fraction().unwrap_or(0.0);
+            explains(a).cmp(&explains(b)).then(part(a).total_cmp(&part(b)))
         };
         let Some(best) = left.iter().copied().filter(|hop| explains(hop) > 0).max_by(by_rank) else { break };
         fallen.retain(|member| !best.members.contains(member));
@@ -377,10 +361,15 @@ fn hops(machine: &Machine, members: &[Member<'_>]) -> Vec<SharedHop> {
             let case = Case::new(machine, first.alone, Direction::Read);
             let ceiling = case.ceiling(place)?;
             let limit = ceiling.limit();
-            let reason = match ceiling {
-                Ceiling::Known(_) => None,
-                Ceiling::Unknown(why) => Some(why.clone()),
-                Ceiling::Transparent(_) => Some(own_limit(hop)?),
+            let reason = match (ceiling, &hop.spec) {
+                (Ceiling::Known(_), _) => None,
+                (Ceiling::Unknown(why), _) => Some(why.clone()),
+                // An adapter is no limit to a single drive, and may be one to several.
+                (_, HopSpec::Hba(adapter) | HopSpec::Controller(adapter)) if adapter.fabric.is_none() => {
+                    Some("what the adapter itself carries is not published".to_owned())
+                }
+                // It passes on what others allow, however many cross it.
+                (Ceiling::Transparent(_), _) => return None,
             };
             Some(SharedHop {
                 id,
@@ -397,17 +386,6 @@ fn hops(machine: &Machine, members: &[Member<'_>]) -> Vec<SharedHop> {
             })
         })
         .collect()
-}
-
-/// Why it is not known what an adapter carries that is no limit to a single drive: what several share may be one. `None` for hops
-/// that pass on what others allow, however many cross them.
-fn own_limit(hop: &Hop) -> Option<String> {
-    match &hop.spec {
-        HopSpec::Hba(adapter) | HopSpec::Controller(adapter) if adapter.fabric.is_none() => {
-            Some("what the adapter itself carries is not published".to_owned())
-        }
-        _ => None,
-    }
 }
 
 /// Bytes across each hop for each byte that a target moved alone.
@@ -454,9 +432,8 @@ impl Rate {
     fn of_runs_at_once<'a>(runs: impl Iterator<Item = &'a Run> + Clone) -> Self {
         let rates = runs.clone().map(Self::of);
         let buckets = runs.clone().map(|run| run.measurement.series.len()).min().unwrap_or(0);
-        let series: Vec<BytesPerSec> = (0..buckets)
-            .map(|at| runs.clone().filter_map(|run| run.measurement.series.get(at).copied()).sum())
-            .collect();
+        let sum = |at: usize| runs.clone().filter_map(|run| run.measurement.series.get(at).copied()).sum();
+        let series: Vec<BytesPerSec> = (0..buckets).map(sum).collect();
         let of_series = stats::ci95(&series).map(|[low, high]| (high - low).get() / 2.0);
         let halves: Option<f64> = rates.clone().map(|rate| rate.half().map(BytesPerSec::get)).sum();
         Self::sum(rates, of_series.zip(halves).map(|(of_series, halves)| of_series.min(halves)).or(halves))

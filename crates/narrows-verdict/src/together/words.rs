@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use narrows_base::lists::known_of;
 use narrows_base::units::{BytesPerSec, human};
 use narrows_model::path::HopId;
 
@@ -40,13 +41,9 @@ pub(super) fn limited(verdict: &GroupVerdict, limiting: &[SharedHop]) -> String 
             sentences.push(format!("They share hops of unknown ceiling: {}.", shared.join(", ")));
         }
     } else {
-        let unexplained: Vec<&str> = verdict
-            .shares
-            .iter()
-            .filter(|share| share.falls_short())
-            .filter(|share| !limiting.iter().any(|hop| hop.members.contains(&share.member)))
-            .map(|share| share.target.as_str())
-            .collect();
+        let is_explained = |share: &Share| limiting.iter().any(|hop| hop.members.contains(&share.member));
+        let unexplained = verdict.shares.iter().filter(|share| share.falls_short() && !is_explained(share));
+        let unexplained: Vec<&str> = unexplained.map(|share| share.target.as_str()).collect();
         if !unexplained.is_empty() {
             let who = unexplained.join(", ");
             sentences.push(format!("No hop at its ceiling explains why {who} gets less than alone."));
@@ -61,20 +58,16 @@ fn located(verdict: &GroupVerdict, places: &[&SharedHop]) -> String {
     let names: Vec<&str> = places.iter().map(|hop| hop.name.as_str()).collect();
     let is_crossing = |share: &&Share| places.iter().any(|hop| hop.members.contains(&share.member));
     let who = verdict.shares.iter().filter(is_crossing).map(|share| share.target.as_str());
-    let who: Vec<&str> = who.collect();
+    let who = who.collect::<Vec<_>>().join(", ");
     let place = match names[..] {
-        [one] => format!("The limit is at {one}"),
-        _ => format!("The limit is at one of these: {}", names.join("; ")),
+        [one] => one.to_owned(),
+        _ => format!("one of these: {}", names.join("; ")),
     };
-    let mut sentences = vec![
-        format!("They limit each other: {}.", compared(&verdict.shares)),
-        format!(
-            "{place}, which {} cross and whose ceiling is not known, or at something that the topology does not show.",
-            who.join(", ")
-        ),
-    ];
-    sentences.extend(fairness(&verdict.shares));
-    sentences.join(" ")
+    let limited = format!("They limit each other: {}.", compared(&verdict.shares));
+    let place = format!(
+        "The limit is at {place}, which {who} cross and whose ceiling is not known, or at something that the topology does not show."
+    );
+    known_of([Some(limited), Some(place), fairness(&verdict.shares)], " ")
 }
 
 /// What is lost is lost in smaller groups already.
@@ -127,14 +120,9 @@ fn fairness(shares: &[Share]) -> Option<String> {
     let (least, most) = (shares.iter().min_by(by_part)?, shares.iter().max_by(by_part)?);
     let ([_, high], [low, _]) = least.part_within().zip(most.part_within())?;
     (high < low).then(|| {
-        let part = |share: &Share| human::percent(share.part().unwrap_or(1.0));
-        format!(
-            "{} gets the least, {} of what it gives alone; {} gets {}.",
-            least.target,
-            part(least),
-            most.target,
-            part(most)
-        )
+        let told = |share: &Share| (share.target.clone(), human::percent(share.part().unwrap_or(1.0)));
+        let ((least, part), (most, other)) = (told(least), told(most));
+        format!("{least} gets the least, {part} of what it gives alone; {most} gets {other}.")
     })
 }
 
@@ -207,23 +195,16 @@ fn candidates<'v>(
     verdict: &'v GroupVerdict,
     losers: &BTreeSet<usize>,
 ) -> impl Iterator<Item = &'v SharedHop> {
-    let has_room = |hop: &SharedHop| {
-        let is_known = hop.is_known();
-        is_known && hop.fraction().is_some_and(|part| part < REACHED)
-    };
-    verdict
-        .hops
-        .iter()
-        .filter(move |hop| losers.iter().all(|loser| hop.members.contains(loser)) && !has_room(hop))
+    let has_room = |hop: &SharedHop| hop.is_known() && hop.fraction().is_some_and(|part| part < REACHED);
+    let crossed =
+        verdict.hops.iter().filter(move |hop| losers.iter().all(|loser| hop.members.contains(loser)));
+    crossed.filter(move |hop| !has_room(hop))
 }
 
 /// Whether another run sent clearly more across a hop than this one did.
 fn carried_more(other: &GroupVerdict, hop: &SharedHop) -> bool {
     let is_sound =
         matches!(other.outcome, Outcome::NoSharedLimit | Outcome::SharedLimit | Outcome::LimitEachOther);
-    is_sound
-        && other
-            .hops
-            .iter()
-            .any(|same| same.id == hop.id && same.together.get() > hop.together.get() * LAW_ERROR)
+    let mut same = other.hops.iter().filter(|same| same.id == hop.id && is_sound);
+    same.any(|same| same.together.get() > hop.together.get() * LAW_ERROR)
 }

@@ -21,54 +21,47 @@ const DRIVE_BUSY: f64 = 0.95;
 /// What reaches this share of a cap or a ceiling is at it.
 const AT: f64 = 0.95;
 
+/// What limits are called that are no part of the way.
+const CAP: &str = "the rate that was asked for";
+const UNKNOWN: &str = "not known";
+
 pub(super) fn limit(case: &Case<'_>, conservation: &Conservation) -> Limit {
-    let named = |kind, name: String, clients: Vec<usize>, confidence, evidence| Limit {
-        bytes_per_second: case.rate_of(&clients.iter().copied().collect()),
-        kind,
-        name,
-        clients,
-        confidence,
-        evidence,
-    };
     let all = case.counted();
     if all.is_empty() {
         let why = vec!["no host has a result that counts".to_owned()];
-        return named(Kind::Unknown, "not known".to_owned(), all, Confidence::Low, why);
+        return case.limit(Kind::Unknown, UNKNOWN, all, (Confidence::Low, why));
     }
     // Each host has its part of the cap, those that are missing, too.
     let share = all.len() as f64 / case.record.hosts.len().max(1) as f64;
     if let Some(cap) = case.record.load.rate_cap
         && case.point.rate().get() >= cap.get() * share * AT
     {
-        let evidence = vec![format!("--rate {cap} was reached")];
-        let name = "the rate that was asked for".to_owned();
-        return named(Kind::RateCap, name, all, Confidence::High, evidence);
+        let why = vec![format!("--rate {cap} was reached")];
+        return case.limit(Kind::RateCap, CAP, all, (Confidence::High, why));
     }
-    if let Some((clients, evidence)) = generator(case) {
+    if let Some((clients, why)) = generator(case) {
         let name = format!("processors of {}", case.names(clients.iter().copied()));
-        return named(Kind::Generator, name, clients, Confidence::Medium, evidence);
+        return case.limit(Kind::Generator, &name, clients, (Confidence::Medium, why));
     }
     if let (Some(differs), Some(Side::Clients)) = (&conservation.differs, conservation.cache_of) {
-        let name = "a cache: the storage was not measured".to_owned();
-        return named(Kind::Cache, name, all, Confidence::High, vec![differs.clone()]);
+        let why = (Confidence::High, vec![differs.clone()]);
+        return case.limit(Kind::Cache, "a cache: the storage was not measured", all, why);
     }
     let flows = case.flows();
     let alone = LegAlone::network(case);
     let drives = LegAlone::drives(case);
     if let Some((kind, name, clients, confidence)) = network(case, &flows) {
-        let mut evidence = flow_evidence(case, &flows);
-        evidence.extend(alone.as_ref().map(LegAlone::in_words));
-        evidence.extend(drives.as_ref().map(LegAlone::in_words));
+        let mut why = flow_evidence(case, &flows);
+        why.extend(alone.iter().chain(&drives).map(LegAlone::in_words));
         // Queues on a network that carried clearly more alone are not all that limits.
         let is_more = clients.len() == all.len() && alone.is_some_and(|alone| alone.gives_more());
         let confidence = if is_more { confidence.max(Confidence::Medium) } else { confidence };
-        return named(kind, name, clients, confidence, evidence);
+        return case.limit(kind, &name, clients, (confidence, why));
     }
-    if let Some((clients, evidence)) = mostly_capped(case) {
-        let name = "the rate that was asked for".to_owned();
-        return named(Kind::RateCap, name, clients, Confidence::High, evidence);
+    if let Some((clients, why)) = mostly_capped(case) {
+        return case.limit(Kind::RateCap, CAP, clients, (Confidence::High, why));
     }
-    let mut limit = at_the_storage(case, &flows, conservation, named);
+    let mut limit = at_the_storage(case, &flows, conservation);
     limit.evidence.extend(other_work(case));
     with_drives_alone(limit, drives)
 }
@@ -86,7 +79,7 @@ fn with_drives_alone(mut limit: Limit, drives: Option<LegAlone>) -> Limit {
         Kind::Drive if drives.gives_more() => {
             limit.kind = Kind::Unknown;
             limit.confidence = Confidence::Low;
-            "not known".clone_into(&mut limit.name);
+            UNKNOWN.clone_into(&mut limit.name);
             let why = "it is not the servers' drives, but the software that serves them, or the time that each I/O is on its way";
             limit.evidence.insert(0, format!("{} with as many I/Os in flight: {why}", drives.in_words()));
             return limit;
@@ -99,10 +92,13 @@ fn with_drives_alone(mut limit: Limit, drives: Option<LegAlone>) -> Limit {
 
 /// Whether a client reaches its part of the cap.
 pub(super) fn is_at_its_cap(case: &Case<'_>, client: usize) -> bool {
-    let Some(cap) = case.record.load.rate_cap else { return false };
-    let part = cap.get() / case.record.hosts.len().max(1) as f64;
     let host = case.point.counted().find(|host| host.client == client);
-    host.is_some_and(|host| host.rate().get() >= part * AT)
+    part_of_cap(case).zip(host).is_some_and(|(part, host)| host.rate() >= part * AT)
+}
+
+/// What each host that was asked may have of the cap.
+fn part_of_cap(case: &Case<'_>) -> Option<BytesPerSec> {
+    Some(case.record.load.rate_cap? / case.record.hosts.len().max(1) as f64)
 }
 
 /// Clients that reach their parts of the cap, where all but a few do: what these few meet is no limit of all. What the others get
@@ -110,16 +106,15 @@ pub(super) fn is_at_its_cap(case: &Case<'_>, client: usize) -> bool {
 fn mostly_capped(case: &Case<'_>) -> Option<(Vec<usize>, Vec<String>)> {
     /// One in so many may get less.
     const FEW: usize = 5;
-    let cap = case.record.load.rate_cap?;
-    let part = cap.get() / case.record.hosts.len().max(1) as f64;
+    let part = part_of_cap(case)?;
     let (full, less): (Vec<&HostPoint>, Vec<&HostPoint>) =
-        case.point.counted().partition(|host| host.rate().get() >= part * AT);
+        case.point.counted().partition(|host| host.rate() >= part * AT);
     if less.is_empty() || less.len() * FEW > full.len() + less.len() {
         return None;
     }
     let said = less.iter().take(3).map(|host| {
-        let (name, rate) = (case.client_name(host.client), human::rate(host.rate()));
-        format!("{name} gets {rate} of {} and meets something of its own", BytesPerSec::new(part))
+        let (name, rate) = (case.client_name(host.client), host.rate());
+        format!("{name} gets {rate} of {part} and meets something of its own")
     });
     Some((full.iter().map(|host| host.client).collect(), said.collect()))
 }
@@ -220,10 +215,8 @@ fn network(case: &Case<'_>, flows: &[Flow]) -> Option<(Kind, String, Vec<usize>,
             of_servers(servers, of, confidence)
         }
         Congested::Between(clients) => {
-            let servers =
-                flows.iter().filter(|flow| clients.contains(&flow.client)).map(|flow| flow.server).collect();
             // Network cards of one speed would look the same.
-            let is_pairs = serves_one_each(flows, &servers);
+            let is_pairs = serves_one_each(flows, &servers_of(flows, &clients));
             let confidence = if is_pairs { Confidence::Medium } else { Confidence::High };
             let name = format!("the network between {} and the servers", case.names(clients.iter().copied()));
             (Kind::Fabric, name, sorted(clients), confidence)
@@ -240,10 +233,13 @@ fn network(case: &Case<'_>, flows: &[Flow]) -> Option<(Kind, String, Vec<usize>,
     })
 }
 
+fn servers_of(flows: &[Flow], clients: &BTreeSet<usize>) -> BTreeSet<usize> {
+    flows.iter().filter(|flow| clients.contains(&flow.client)).map(|flow| flow.server).collect()
+}
+
 /// The side whose cards carry all that they can while no card of the other side does, where the connections do not tell.
 fn full_side(case: &Case<'_>, flows: &[Flow], clients: &BTreeSet<usize>) -> Option<(Side, BTreeSet<usize>)> {
-    let servers: BTreeSet<usize> =
-        flows.iter().filter(|flow| clients.contains(&flow.client)).map(|flow| flow.server).collect();
+    let servers = servers_of(flows, clients);
     let is_full = |hosts: &[Host], activities: &[Option<Activity>], receives: bool, place: usize| {
         let activity = activities.get(place).and_then(Option::as_ref);
         hosts.get(place).is_some_and(|host| HostCards::of(host, activity, receives).is_full())
@@ -264,8 +260,8 @@ fn flow_evidence(case: &Case<'_>, flows: &[Flow]) -> Vec<String> {
     let describe = |wanted: bool| {
         let of: Vec<&Flow> = flows.iter().filter(|flow| flow.is_congested(flows) == wanted).collect();
         let clients: BTreeSet<usize> = of.iter().map(|flow| flow.client).collect();
-        let [busy_low, busy_high] = ends(&of.iter().map(|flow| flow.busy).collect::<Vec<_>>())?;
-        let [rtt_low, rtt_high] = ends(&of.iter().map(|flow| flow.rtt).collect::<Vec<_>>())?;
+        let [busy_low, busy_high] = ends(&of.iter().map(|flow| flow.seen.busy).collect::<Vec<_>>())?;
+        let [rtt_low, rtt_high] = ends(&of.iter().map(|flow| flow.seen.rtt).collect::<Vec<_>>())?;
         Some(format!(
             "connections of {}: data on its way {:.0}–{:.0} % of the time, round trip {rtt_low} to {rtt_high}",
             case.names(clients),
@@ -277,68 +273,53 @@ fn flow_evidence(case: &Case<'_>, flows: &[Flow]) -> Vec<String> {
 }
 
 /// Where no connection is congested: the servers' processors, drives, or nothing that was seen.
-fn at_the_storage(
-    case: &Case<'_>,
-    flows: &[Flow],
-    conservation: &Conservation,
-    named: impl Fn(Kind, String, Vec<usize>, Confidence, Vec<String>) -> Limit,
-) -> Limit {
+fn at_the_storage(case: &Case<'_>, flows: &[Flow], conservation: &Conservation) -> Limit {
+    const QUIET: &str = "no connection is congested, no processor is full";
     let all = case.counted();
     if let Some((place, evidence)) = full_server(case, true) {
         let name = format!("processors of {}", case.server_names([place]));
-        return named(Kind::ServerCpu, name, all, Confidence::Medium, vec![evidence]);
+        return case.limit(Kind::ServerCpu, &name, all, (Confidence::Medium, vec![evidence]));
     }
     let alone = LegAlone::network(case);
-    if alone.is_some_and(|alone| alone.is_reached()) {
-        let evidence = alone.iter().map(LegAlone::in_words).chain([
-            "with storage behind it it carries as much, and no queue was seen that tells which side"
-                .to_owned(),
-        ]);
-        let name = "the network; which side of it is not known".to_owned();
-        return named(Kind::Network, name, all, Confidence::Medium, evidence.collect());
+    if let Some(alone) = alone.filter(LegAlone::is_reached) {
+        let why = "with storage behind it it carries as much, and no queue was seen that tells which side";
+        let why = (Confidence::Medium, vec![alone.in_words(), why.to_owned()]);
+        return case.limit(Kind::Network, "the network; which side of it is not known", all, why);
     }
     if let Some(differs) = &conservation.differs {
-        let mut evidence =
-            vec![differs.clone(), "no connection is congested, no processor is full".to_owned()];
-        evidence.extend(flow_evidence(case, flows));
-        let name = "what the servers serve from memory".to_owned();
-        return named(Kind::Cache, name, all, Confidence::Medium, evidence);
+        let mut why = vec![differs.clone(), QUIET.to_owned()];
+        why.extend(flow_evidence(case, flows));
+        return case.limit(Kind::Cache, "what the servers serve from memory", all, (Confidence::Medium, why));
     }
     let (hosts, activities) = match case.is_remote() {
         true => (&case.run.servers, case.servers),
         false => (&case.run.clients, case.clients),
     };
-    let mut busy = Vec::new();
-    for (host, activity) in hosts.iter().zip(activities) {
-        let (Some(target), Some(activity)) = (&host.target, activity) else { continue };
-        for drive in &target.drives {
-            if let Some(disk) = activity.disks.get(drive).filter(|disk| disk.busy >= DRIVE_BUSY) {
-                busy.push(format!(
-                    "{drive} of {} is busy {} of the time",
-                    host.host,
-                    human::percent(disk.busy)
-                ));
-            }
-        }
-    }
+    let drives = hosts.iter().zip(activities).flat_map(|(host, activity)| {
+        let drives = host.target.iter().flat_map(|target| &target.drives);
+        drives.filter_map(move |drive| Some((&host.host, drive, activity.as_ref()?.disks.get(drive)?)))
+    });
+    let busy = drives.filter(|(.., disk)| disk.busy >= DRIVE_BUSY).map(|(host, drive, disk)| {
+        format!("{drive} of {host} is busy {} of the time", human::percent(disk.busy))
+    });
+    let busy: Vec<String> = busy.take(3).collect();
     if !busy.is_empty() {
-        busy.truncate(3);
         let name = if case.is_remote() { "drives of the servers" } else { "each host's own drives" };
-        return named(Kind::Drive, name.to_owned(), all, Confidence::Medium, busy);
+        return case.limit(Kind::Drive, name, all, (Confidence::Medium, busy));
     }
     let is_more = alone.is_some_and(|alone| alone.gives_more());
     if !flows.is_empty() || is_more {
-        let mut evidence = flow_evidence(case, flows);
-        evidence.push("no connection is congested, no processor is full".to_owned());
-        evidence.extend(alone.as_ref().map(LegAlone::in_words));
-        let name = "the storage of the servers (drives, or the software before them)".to_owned();
+        let mut why = flow_evidence(case, flows);
+        why.push(QUIET.to_owned());
+        why.extend(alone.as_ref().map(LegAlone::in_words));
+        let name = "the storage of the servers (drives, or the software before them)";
         let confidence = if is_more { Confidence::Medium } else { Confidence::Low };
-        return named(Kind::Drive, name, all, confidence, evidence);
+        return case.limit(Kind::Drive, name, all, (confidence, why));
     }
     let why = match (case.is_remote(), case.run.servers.is_empty()) {
         (true, true) => "the servers were not watched (--servers)",
         (true, false) => "no connection between clients and servers was seen",
         (false, _) => "nothing that was watched was full",
     };
-    named(Kind::Unknown, "not known".to_owned(), all, Confidence::Low, vec![why.to_owned()])
+    case.limit(Kind::Unknown, UNKNOWN, all, (Confidence::Low, vec![why.to_owned()]))
 }

@@ -3,10 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use narrows_base::fact::Fact;
-use narrows_base::lists::ends;
+use narrows_base::lists::{distinct, ends};
 use narrows_base::units::{BitsPerSec, Bytes, BytesPerSec};
-use narrows_model::ceiling::Direction;
-use narrows_model::ceiling::network::of_network;
+use narrows_model::ceiling::{self, Direction};
 use narrows_model::path::NetworkHop;
 use serde::{Deserialize, Serialize};
 
@@ -99,13 +98,16 @@ pub fn map(case: &Case<'_>, limit: &Limit, apart: &BTreeSet<usize>) -> Option<Fl
     }
     let direction = if case.reads_most() { Direction::Read } else { Direction::Write };
     let mut made = Made { case, limit, direction, hops: Vec::new() };
-    let groups = client_groups(case, limit, direction, apart);
+    let groups = made.clients_alike(apart);
     match case.is_remote() {
         true => made.remote(&groups),
         false => made.local(&groups),
     }
     Some(FleetMap { direction, hops: made.hops })
 }
+
+/// Hosts, and what each of them did.
+type Seen<'s> = (&'s [Host], &'s [Option<Activity>]);
 
 /// The hops so far.
 struct Made<'a> {
@@ -132,7 +134,7 @@ impl Made<'_> {
     /// Hosts, each with drives of its own.
     fn local(&mut self, groups: &[AlikeHosts]) {
         for (number, group) in groups.iter().enumerate() {
-            let hop = self.drives(group, &self.case.run.clients, self.case.clients, number);
+            let hop = self.drives(group, (&self.case.run.clients, self.case.clients), number);
             let lost = group.hop(Part::Drives, number, Vec::new()).lost;
             self.client(group, number, MapHop { lost, ..hop });
         }
@@ -160,9 +162,8 @@ impl Made<'_> {
                 groups.iter().filter(|group| side.is_none_or(|side| group.is_limited() == side)).collect();
             let mut hop = AlikeHosts::united(&of).hop(Part::Network, number, far.to_vec());
             hop.no_ceiling("no switch or cable between the hosts was looked at");
-            if let Some(alone) =
-                LegAlone::network(self.case).filter(|alone| side.is_none() && !alone.is_capped)
-            {
+            let alone = LegAlone::network(self.case).filter(|alone| side.is_none() && !alone.is_capped);
+            if let Some(alone) = alone {
                 (hop.ceiling, hop.reason) = (Some(alone.rate), None);
                 hop.formula = Some("measured alone, from memory to memory (--alone network)".to_owned());
             }
@@ -188,8 +189,8 @@ impl Made<'_> {
             _ => BTreeSet::new(),
         };
         let mut ids = Vec::new();
-        for (number, group) in server_groups(case, self.direction, &full, self.limit).iter().enumerate() {
-            let drives = self.drives(group, &case.run.servers, case.servers, number);
+        for (number, group) in self.servers_alike(&full).iter().enumerate() {
+            let drives = self.drives(group, (&case.run.servers, case.servers), number);
             let mut behind = drives.id.clone();
             self.hops.push(drives);
             if self.limit.kind == Kind::ServerCpu && group.is_limited() {
@@ -222,13 +223,7 @@ impl Made<'_> {
     }
 
     /// The drives of these hosts.
-    fn drives(
-        &self,
-        group: &AlikeHosts,
-        hosts: &[Host],
-        activities: &[Option<Activity>],
-        number: usize,
-    ) -> MapHop {
+    fn drives(&self, group: &AlikeHosts, (hosts, activities): Seen<'_>, number: usize) -> MapHop {
         let mut hop = empty(Part::Drives, number);
         hop.reason = Some("the drives were not measured alone".to_owned());
         hop.is_narrowest = self.limit.kind == Kind::Drive;
@@ -238,20 +233,18 @@ impl Made<'_> {
             hop.hosts.push(host.host.clone());
             let names = host.target.iter().flat_map(|target| &target.drives);
             let activity = activities.get(place).and_then(Option::as_ref);
-            let rates = names.filter_map(|name| {
-                let disk = activity?.disks.get(name)?;
-                Some((name, self.case.through(disk), disk.busy))
-            });
-            let rates: Vec<_> = rates.collect();
+            let disks = names.filter_map(|name| Some((name, activity?.disks.get(name)?)));
+            let rates: Vec<_> =
+                disks.map(|(name, disk)| (name, self.case.through(disk), disk.busy)).collect();
             let most = rates.iter().map(|(_, rate, _)| rate.get()).fold(0.0, f64::max);
-            let used =
-                || rates.iter().filter(|(_, rate, _)| rate.get() > 0.0 && rate.get() >= most * DRIVE_CARRIES);
+            let is_used = |rate: f64| rate > 0.0 && rate >= most * DRIVE_CARRIES;
+            let used = || rates.iter().filter(|(_, rate, _)| is_used(rate.get()));
             if hop.drives.is_empty() {
                 hop.drives = used().map(|(name, ..)| (*name).clone()).collect();
             }
             busy.extend(used().map(|(.., busy)| *busy));
             if !rates.is_empty() {
-                carried.push(rates.iter().fold(BytesPerSec::default(), |sum, (_, rate, _)| sum + *rate));
+                carried.push(rates.iter().map(|(_, rate, _)| *rate).sum());
             }
         }
         // The sum of some hosts is not that of all.
@@ -311,7 +304,8 @@ struct MapHost {
 }
 
 impl MapHost {
-    fn key(&self, drives: usize) -> AlikeKey {
+    fn key(&self, host: &Host) -> AlikeKey {
+        let drives = host.target.as_ref().map_or(0, |target| target.drives.len());
         let card = match &self.card.ceiling {
             // Filled with zeros, so that the narrowest stand first.
             Ok((rate, formula)) => format!("{:020.0} {formula}", rate.get()),
@@ -321,68 +315,54 @@ impl MapHost {
     }
 }
 
-/// The clients that were asked.
-fn client_groups(
-    case: &Case<'_>,
-    limit: &Limit,
-    direction: Direction,
-    apart: &BTreeSet<usize>,
-) -> Vec<AlikeHosts> {
-    let is_about_some = matches!(limit.kind, Kind::Fabric | Kind::ClientNic | Kind::Generator);
-    let hosts = case.point.hosts.iter().filter_map(|seen| {
-        let host = case.run.clients.get(seen.client)?;
-        let activity = case.clients.get(seen.client).and_then(Option::as_ref);
-        let side = direction.pick(&seen.read, &seen.write);
-        let counts = seen.outcome.state.counts();
-        let one = MapHost {
-            place: seen.client,
-            name: host.host.clone(),
-            card: HostCards::of(host, activity, direction == Direction::Read),
-            measured: counts.then_some(side.rate),
-            is_lost: !counts,
-            is_limited: is_about_some && limit.clients.contains(&seen.client),
-            is_usual: !apart.contains(&seen.client),
-        };
-        Some((one.key(drives_of(host)), one))
-    });
-    grouped(hosts)
-}
+impl Made<'_> {
+    /// The clients that were asked.
+    fn clients_alike(&self, apart: &BTreeSet<usize>) -> Vec<AlikeHosts> {
+        let (case, limit) = (self.case, self.limit);
+        let is_about_some = matches!(limit.kind, Kind::Fabric | Kind::ClientNic | Kind::Generator);
+        let hosts = case.point.hosts.iter().filter_map(|seen| {
+            let host = case.run.clients.get(seen.client)?;
+            let activity = case.clients.get(seen.client).and_then(Option::as_ref);
+            let side = self.direction.pick(&seen.read, &seen.write);
+            let counts = seen.outcome.state.counts();
+            let one = MapHost {
+                place: seen.client,
+                name: host.host.clone(),
+                card: HostCards::of(host, activity, self.direction == Direction::Read),
+                measured: counts.then_some(side.rate),
+                is_lost: !counts,
+                is_limited: is_about_some && limit.clients.contains(&seen.client),
+                is_usual: !apart.contains(&seen.client),
+            };
+            Some((one.key(host), one))
+        });
+        grouped(hosts)
+    }
 
-/// The servers that were watched; `full` are those whose network cards are.
-fn server_groups(
-    case: &Case<'_>,
-    direction: Direction,
-    full: &BTreeSet<usize>,
-    limit: &Limit,
-) -> Vec<AlikeHosts> {
-    let hosts = case.run.servers.iter().enumerate().map(|(place, host)| {
-        let activity = case.servers.get(place).and_then(Option::as_ref);
-        let card = HostCards::of(host, activity, direction == Direction::Write);
-        let is_busy = limit.kind == Kind::ServerCpu
-            && activity.and_then(|activity| activity.cpu).is_some_and(|share| share >= FULL);
-        let one = MapHost {
-            place,
-            name: host.host.clone(),
-            measured: card.carried,
-            card,
-            is_lost: false,
-            is_limited: full.contains(&place) || is_busy,
-            is_usual: true,
-        };
-        (one.key(drives_of(host)), one)
-    });
-    grouped(hosts)
-}
-
-fn drives_of(host: &Host) -> usize {
-    host.target.as_ref().map_or(0, |target| target.drives.len())
+    /// The servers that were watched; `full` are those whose network cards are.
+    fn servers_alike(&self, full: &BTreeSet<usize>) -> Vec<AlikeHosts> {
+        let hosts = self.case.run.servers.iter().enumerate().map(|(place, host)| {
+            let activity = self.case.servers.get(place).and_then(Option::as_ref);
+            let card = HostCards::of(host, activity, self.direction == Direction::Write);
+            let is_busy = activity.and_then(|activity| activity.cpu).is_some_and(|share| share >= FULL);
+            let one = MapHost {
+                place,
+                name: host.host.clone(),
+                measured: card.carried,
+                card,
+                is_lost: false,
+                is_limited: full.contains(&place) || self.limit.kind == Kind::ServerCpu && is_busy,
+                is_usual: true,
+            };
+            (one.key(host), one)
+        });
+        grouped(hosts)
+    }
 }
 
 fn grouped(hosts: impl Iterator<Item = (AlikeKey, MapHost)>) -> Vec<AlikeHosts> {
     let mut groups: BTreeMap<AlikeKey, AlikeHosts> = BTreeMap::new();
-    for (key, one) in hosts {
-        groups.entry(key).or_default().hosts.push(one);
-    }
+    hosts.for_each(|(key, one)| groups.entry(key).or_default().hosts.push(one));
     let mut groups: Vec<AlikeHosts> = groups.into_values().collect();
     // What the verdict names stays apart from what it does not.
     while groups.len() > MOST_HOPS_OF_A_KIND {
@@ -415,12 +395,13 @@ impl AlikeHosts {
         match self.hosts.iter().map(|host| host.card.ceiling.clone()).collect::<Result<Vec<_>, String>>() {
             Ok(cards) => {
                 hop.ceiling = summed(&cards.iter().map(|(rate, _)| *rate).collect::<Vec<_>>()).0;
-                let alike = cards.iter().all(|card| Some(card) == cards.first());
-                hop.formula = cards.first().map(|(rate, formula)| match alike {
-                    true if cards.len() == 1 => formula.clone(),
+                hop.formula = cards.first().map(|first| match cards.len() {
+                    1 => first.1.clone(),
                     // `58 × 1.18 GB/s: why`.
-                    true => format!("{} × {rate}: {formula}", cards.len()),
-                    false => format!("the network cards of {} hosts together", cards.len()),
+                    count if cards.iter().all(|card| card == first) => {
+                        format!("{count} × {}: {}", first.0, first.1)
+                    }
+                    count => format!("the network cards of {count} hosts together"),
                 });
             }
             Err(why) => hop.reason = Some(why),
@@ -480,36 +461,32 @@ impl HostCards {
 
 /// What these interfaces can carry together; not known where it is not of one of them.
 fn cards_together(host: &Host, names: &[&str]) -> Result<(BytesPerSec, String), String> {
-    let mut sum = BytesPerSec::default();
-    let mut formulas: Vec<String> = Vec::new();
-    for name in names {
-        let number = |fact: &str| {
-            let text = host.facts.get(&format!("{fact} of {name}"))?;
-            text.trim().parse::<f64>().ok().filter(|value| *value > 0.0 && value.is_finite())
-        };
-        let Some(megabits) = number("speed") else {
-            return Err(format!("{name} does not tell its line rate"));
-        };
-        let hop = NetworkHop {
-            interface: (*name).to_owned(),
-            speed: Fact::known(BitsPerSec::new(megabits * 1e6), format!("/sys/class/net/{name}/speed")),
-            mtu: number("MTU").map_or_else(Fact::default, |mtu| {
-                Fact::known(Bytes::new(mtu as u64), format!("/sys/class/net/{name}/mtu"))
-            }),
-            ..NetworkHop::default()
-        };
-        // Both directions carry the same.
-        let ceilings = of_network(&hop);
-        let Some(limit) = ceilings.of(Direction::Read).limit() else {
-            return Err(format!("{name} does not tell its line rate"));
-        };
-        sum = sum + limit.rate;
-        if !formulas.contains(&limit.formula) {
-            formulas.push(limit.formula.clone());
-        }
-    }
+    let limits = names
+        .iter()
+        .map(|name| card(host, name).ok_or_else(|| format!("{name} does not tell its line rate")));
+    let limits: Vec<ceiling::Limit> = limits.collect::<Result<_, String>>()?;
+    let sum = limits.iter().map(|limit| limit.rate).sum();
+    let formulas = distinct(limits.into_iter().map(|limit| limit.formula)).join("; ");
     let count = if names.len() == 1 { String::new() } else { format!("{} cards: ", names.len()) };
-    Ok((sum, format!("{count}{}", formulas.join("; "))))
+    Ok((sum, format!("{count}{formulas}")))
+}
+
+/// What an interface can carry.
+fn card(host: &Host, name: &str) -> Option<ceiling::Limit> {
+    let number = |fact: &str| {
+        let text = host.facts.get(&format!("{fact} of {name}"))?;
+        text.trim().parse::<f64>().ok().filter(|value| *value > 0.0 && value.is_finite())
+    };
+    let (speed, mtu) =
+        (BitsPerSec::new(number("speed")? * 1e6), number("MTU").map(|mtu| Bytes::new(mtu as u64)));
+    let hop = NetworkHop {
+        interface: name.to_owned(),
+        speed: Fact::known(speed, format!("/sys/class/net/{name}/speed")),
+        mtu: mtu.map_or_else(Fact::default, |mtu| Fact::known(mtu, format!("/sys/class/net/{name}/mtu"))),
+        ..NetworkHop::default()
+    };
+    // Both directions carry the same.
+    ceiling::network::of_network(&hop).read.limit().cloned()
 }
 
 #[cfg(test)]
