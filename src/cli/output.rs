@@ -19,7 +19,6 @@ use super::colour::{self, Colour, is_coloured};
 use super::files::{refuse_existing, write_new};
 use super::values::word;
 use narrows_report::document::{self, Audience, Document, Style};
-use narrows_report::fleet::{Record, table};
 use narrows_report::sanitize;
 
 /// No line of text that is no document is longer than this many characters: a command may be long, and a hint may list all that

@@ -75,7 +75,10 @@ pub fn read(text: &Text) -> Part {
 mod tests {
     use super::*;
 
-    fn told(text: &str) -> (Option<&'static str>, Vec<(Option<String>, Option<String>)>) {
+    /// What an adapter is called, and why it keeps no writes.
+    type Told = (Option<String>, Option<String>);
+
+    fn told(text: &str) -> (Option<&'static str>, Vec<Told>) {
         let part = read(&Text::new("card.txt", text.as_bytes()));
         let of = |fact: &Fact<String>| fact.value().cloned();
         let all = part.machine.adapters.values().map(|one| (of(&one.model), of(&one.lacks_cache))).collect();

@@ -80,7 +80,7 @@ impl CopyReader {
     }
 }
 
-/// `Transferred:   	   46.851 GiB / 46.851 GiB, 100%, 740.711 MiB/s, ETA 0s`, before 1.54 `79.996 MBytes (3.842 MBytes/s)`.
+/// `Transferred: 46.851 GiB / 46.851 GiB, 100%, 740.711 MiB/s, ETA 0s`, before 1.54 `79.996 MBytes (3.842 MBytes/s)`.
 fn rclone(line: &str) -> Option<Bytes> {
     let rest = line.strip_prefix("Transferred:")?.trim_start();
     let (amount, unit) = leading(rest)?;

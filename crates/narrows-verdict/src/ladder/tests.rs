@@ -183,7 +183,6 @@ fn on_crypt(sector: u64, load: Run) -> Vec<Rung> {
         table: Fact::known(table, "dm table"),
         cipher: Fact::known(rate, "probe"),
         cores: 2,
-        ..CryptHop::default()
     };
     let sketch = Sketch::of("/dev/dm-0").crypt(crypt, 450.0).device("a", None).memory().run(load);
     let top = Rung { members: vec![0], ..rung(sketch, HopKind::Crypt, "dm-0") };

@@ -340,7 +340,7 @@ pub struct Lane {
 
 impl Lane {
     fn of(hop: &Hop) -> Self {
-        let link = hop.link().filter(|link| link.not_a_wire.is_none() && !link.device.is_virtual);
+        let link = hop.link().filter(|link| link.not_a_wire.is_none());
         Self {
             id: hop.id.clone(),
             kind: hop.kind(),

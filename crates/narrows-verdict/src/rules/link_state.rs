@@ -616,7 +616,7 @@ mod tests {
     fn a_virtual_machine_shows_ports_that_do_not_exist() {
         let mut below = link((3, 2), (3, 4), (3, 4));
         assert!(Sketch::drive(below.clone()).finding(Code::LinkWidthDegraded).is_some());
-        below.port.as_mut().expect("a port").is_virtual = true;
+        below.is_port_virtual = true;
         assert_eq!(Sketch::drive(below).finding(Code::LinkWidthDegraded), None);
     }
 

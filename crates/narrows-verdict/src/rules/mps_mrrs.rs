@@ -7,7 +7,7 @@
 use narrows_base::fact::Fact;
 use narrows_base::units::{Bytes, human};
 use narrows_machine::log::LogKind;
-use narrows_machine::pci::{Express, PortType};
+use narrows_machine::pci::{Express, PciDevice, PortType};
 use narrows_model::ceiling::{Ceiling, Ceilings, pcie};
 
 use super::{Context, Judged};

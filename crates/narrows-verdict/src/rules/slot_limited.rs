@@ -7,7 +7,7 @@
 use narrows_base::catalog::catalog;
 use narrows_base::fact::Fact;
 use narrows_base::units::{Bytes, BytesPerSec, GtPerSec, Lanes};
-use narrows_machine::pci::Downgraded;
+use narrows_machine::pci::{Downgraded, PciDevice};
 use narrows_model::ceiling::pcie::{device_to_host, raw};
 use narrows_paste::results::Op;
 

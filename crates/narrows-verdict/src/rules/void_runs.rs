@@ -452,7 +452,7 @@ mod tests {
         let path = |of_disk: f64| {
             let load = run(1200.0).disk("nvme0n1", 1200.0 - of_disk, 31.0).disk("sda", of_disk, 0.1);
             Sketch::of("/dev/bcache0")
-                .hop("bcache0", HopSpec::Cache(Box::default()), None)
+                .hop("bcache0", HopSpec::Cache(String::new()), None)
                 .device("nvme0n1", None)
                 .below(HopKind::Cache, "bcache0", 1.0)
                 .device("sda", None)
