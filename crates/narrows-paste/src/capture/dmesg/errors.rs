@@ -169,7 +169,8 @@ fn of_nvme(message: &str) -> Option<(String, LogKind)> {
 /// Raspberry Pi (`drivers/hwmon/raspberrypi-hwmon.c` and its firmware's driver): `Under-voltage detected! (0x00050005)`, `hwmon hwmon1:
 /// Undervoltage detected!`.
 fn of_board(message: &str) -> Option<(String, LogKind)> {
-    let is_low = message.contains("nder-voltage detected!") || message.contains("Undervoltage detected!");
+    let message = message.to_lowercase();
+    let is_low = message.contains("under-voltage detected!") || message.contains("undervoltage detected!");
     is_low.then(|| ("board".to_owned(), LogKind::UnderVoltage))
 }
 
