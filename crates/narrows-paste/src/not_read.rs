@@ -24,6 +24,15 @@ const TOOLS: &[(&str, &[&str])] = &[
     ("`perf report`", &["# Overhead", "Shared Object"]),
     ("ATTO Disk Benchmark", &["ATTO Disk Benchmark"]),
     ("PassMark", &["PassMark Rating"]),
+    ("`dstat`", &["-dsk/"]),
+    ("kbench", &["FIO Benchmark ", "Summary"]),
+    ("filebench", &["IO Summary:", " ops/s"]),
+    ("multipathd", &[" multipathd[", "]: "]),
+    ("`fstrim`", &[") trimmed on /dev/"]),
+    ("`smartctl` of a SAS disk's background scans", &["Recovered via rewrite in-place"]),
+    ("a driver's list of SAS devices", &["handle(0x", "sas_addr"]),
+    ("the log of ESXi", &["Z cpu", ")nvme:"]),
+    ("the log of ESXi", &["vmkernel: cpu"]),
 ];
 
 /// The first tool whose output a text holds, with its name for a sentence; `None` where it holds none of these.

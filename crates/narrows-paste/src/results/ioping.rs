@@ -15,9 +15,11 @@ pub(super) fn read(page: &Page<'_>) -> Vec<Imported> {
     let mut found: Vec<Imported> = Vec::new();
     let mut commands = Commands::default();
     let mut target: Option<(usize, String)> = None;
+    let mut rows: Vec<IopingRow<'_>> = Vec::new();
     for (number, line) in page.lines() {
         commands.see(number, line, "ioping");
         let line = line.trim();
+        rows.extend(IopingRow::of(number, line).filter(|_| rows.len() < MOST_ROWS));
         if let Some(name) =
             line.strip_prefix("--- ").and_then(|rest| rest.strip_suffix(" ioping statistics ---"))
         {
@@ -40,7 +42,63 @@ pub(super) fn read(page: &Page<'_>) -> Vec<Imported> {
             }
         }
     }
+    if found.is_empty() {
+        found.extend(mean_of(page, &rows, commands.last()));
+    }
     found
+}
+
+/// A day of seconds.
+const MOST_ROWS: usize = 100_000;
+
+/// `4 KiB <<< . (ext4 /dev/dm-0 107.8 GiB): request=2 time=855.6 us`; the first is a warm-up.
+struct IopingRow<'t> {
+    line: usize,
+    op: Op,
+    bytes: f64,
+    target: Option<&'t str>,
+    nanos: f64,
+}
+
+impl<'t> IopingRow<'t> {
+    fn of(line: usize, text: &'t str) -> Option<Self> {
+        let arrows = [(" <<< ", Op::Read), (" >>> ", Op::Write)];
+        let (size, rest, op) = arrows.into_iter().find_map(|(arrow, op)| {
+            let (size, rest) = text.split_once(arrow)?;
+            Some((size, rest, op))
+        })?;
+        let (place, rest) = rest.split_once("): request=")?;
+        let (_, time) = rest.split_once(" time=")?;
+        let (nanos, _) = span(time).filter(|_| !time.contains("(warmup)"))?;
+        let target = place.split_once('(')?.1.split(' ').find(|word| word.starts_with("/dev/"));
+        Some(Self { line, op, bytes: scaled(size, Base::Binary)?, target, nanos })
+    }
+}
+
+/// What requests tell whose statistics were left out.
+fn mean_of(page: &Page<'_>, rows: &[IopingRow<'_>], command: Option<&str>) -> Option<Imported> {
+    let first = rows.first().filter(|_| rows.len() > 1)?;
+    let mean = rows.iter().map(|row| row.nanos).sum::<f64>() / rows.len() as f64;
+    if mean <= 0.0 {
+        return None;
+    }
+    let mut result = Imported::new(Tool::Ioping, page.name, first.line);
+    result.truncated = true;
+    result.command = command.map(str::to_owned);
+    let work = Work {
+        pattern: Some(Pattern::Random),
+        block_size: to_bytes(first.bytes),
+        target: first.target.map(str::to_owned),
+        ..Work::one_at_a_time("requests")
+    };
+    let side = Side {
+        iops: Some(Iops::new(1e9 / mean)),
+        ios: u64::try_from(rows.len()).ok(),
+        latency_ns: Some(Latency::of_mean(mean)),
+        ..Side::at(BytesPerSec::new(first.bytes * 1e9 / mean))
+    };
+    result.push(first.line, work, first.op, side);
+    Some(result)
 }
 
 /// The words before the bracket of `/dev/sda (block device 1.82 TiB)` are the target.
@@ -176,6 +234,19 @@ mod tests {
 
     fn one(body: &str) -> Imported {
         read(&Page { name: "x", body }).remove(0)
+    }
+
+    #[test]
+    fn requests_without_their_statistics_have_a_mean() {
+        let body = "4 KiB <<< . (ext4 /dev/dm-0 107.8 GiB): request=1 time=282.6 us (warmup)\n\
+            4 KiB <<< . (ext4 /dev/dm-0 107.8 GiB): request=2 time=800 us\n\
+            4 KiB <<< . (ext4 /dev/dm-0 107.8 GiB): request=3 time=1.2 ms\n";
+        let found = read(&Page { name: "x", body });
+        let one = &found[0].measurements[0];
+        let read_side = one.read.as_ref().expect("reads");
+        let mean = read_side.latency_ns.as_ref().and_then(|latency| latency.mean);
+        assert_eq!((mean, read_side.iops.map(Iops::get)), (Some(1e6), Some(1000.0)));
+        assert_eq!((one.work.target.as_deref(), found[0].truncated), (Some("/dev/dm-0"), true));
     }
 
     #[test]

@@ -133,7 +133,7 @@ const PARSERS: &[(Parser, &[&str], Option<&str>)] = &[
     ),
     (many_files::read_mdtest, &["SUMMARY rate"], Some("mdtest")),
     (fsyncs::read_pveperf, &["FSYNCS/SECOND:"], Some("pveperf")),
-    (ioping::read, &["ioping statistics ---"], Some("ioping")),
+    (ioping::read, &["ioping statistics ---", "): request="], Some("ioping")),
     (
         f3::read,
         &["Average writing speed:", "Average reading speed:", "F3 probe"],

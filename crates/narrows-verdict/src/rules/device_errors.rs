@@ -430,6 +430,11 @@ fn advice(drive: &str, events: &[LogEvent]) -> String {
              `sudo smartctl -x /dev/{device}` counts them (pending, uncorrectable)."
         );
     }
+    if drive.starts_with("adapter xhci") {
+        return "All that hung on this USB host went with it, so that no drive need be at fault: try a powered hub or another port, \
+                another kernel, and for a bridge once with UAS off (usb-storage.quirks=VENDOR:PRODUCT:u)."
+            .to_owned();
+    }
     if drive.starts_with("adapter ") {
         return "Reseat the adapter, see that air reaches it, and compare its firmware with the vendor's newest. If another kernel \
                 brings it up, it is whole: report the kernel that does not."

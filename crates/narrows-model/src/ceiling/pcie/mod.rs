@@ -258,7 +258,7 @@ pub fn raw(speed: GtPerSec, width: Lanes) -> Option<BytesPerSec> {
 }
 
 /// What is left of `raw` for data that the device writes to host memory (a read of a drive, a packet received): every
-/// `payload` bytes have those of [`PAYLOADS`] around them.
+/// `payload` bytes have those of `PAYLOADS` around them.
 ///
 /// Acknowledgements and flow control are not charged: they travel the other way, which is otherwise idle.
 pub fn device_to_host(raw: BytesPerSec, payload: Bytes) -> BytesPerSec {
@@ -266,7 +266,7 @@ pub fn device_to_host(raw: BytesPerSec, payload: Bytes) -> BytesPerSec {
 }
 
 /// What is left of `raw` for data that the device reads from host memory (a write to a drive, a packet sent): the
-/// data comes as completions of `payload` bytes, each with those of [`COMPLETIONS`] around it.
+/// data comes as completions of `payload` bytes, each with those of `COMPLETIONS` around it.
 ///
 /// `payload` is the smaller of Max_Payload_Size and Max_Read_Request_Size, since a completion is never longer than
 /// what was asked for. The requests travel the other way, 24 bytes for each Max_Read_Request_Size, and never limit.

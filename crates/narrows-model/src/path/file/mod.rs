@@ -13,9 +13,9 @@ mod write;
 pub use build::{BuildError, path};
 pub use model::{
     Adapter, Attachment, Cache, Chipset, Cluster, Crypt, Device, DeviceKind, Engine, Filesystem, Host,
-    Interconnect, Iommu, LinkGiven, Name, Network, Part, PartKind, Pattern, Place, Published, PublishedValue,
-    Raid, RaidKind, Remote, Slot, SplitMode, Switch, System, Technology, Vm, Volume, Workload, WriteCache,
-    ZfsLevel,
+    Interconnect, Iommu, LinkGiven, Name, Network, Part, PartKind, PartPlace, Pattern, Published,
+    PublishedValue, Raid, RaidKind, Remote, Slot, SplitMode, Switch, System, Technology, Vm, Volume,
+    Workload, WriteCache, ZfsLevel,
 };
 pub use read::{Document, MOST_BYTES, parse};
 

@@ -194,19 +194,21 @@ fn of_fabric(message: &str) -> Option<(String, LogKind)> {
     (is_lost && is_drive(name)).then(|| (name.to_owned(), LogKind::ConnectionLost))
 }
 
-/// Storage adapters (`drivers/scsi/mpt3sas`, `megaraid/megaraid_sas_fusion.c`, `hpsa.c`): `mpt2sas_cm0: failure at
+/// Adapters of storage (`drivers/scsi/mpt3sas`, `megaraid/megaraid_sas_fusion.c`, `hpsa.c`): `mpt2sas_cm0: failure at
 /// drivers/scsi/mpt3sas/mpt3sas_scsih.c:12336/_scsih_probe()!`, `mpt3sas_cm0: fault_state(0x5854)!`, `megaraid_sas 0000:01:00.0: FW in
-/// FAULT state, Fault code:0x10000`, `hpsa 0000:05:00.0: Controller lockup detected: 0x00130000 after 30`.
+/// FAULT state, Fault code:0x10000`, `hpsa 0000:05:00.0: Controller lockup detected: 0x00130000 after 30`; and hosts of USB
+/// (`drivers/usb/host/xhci-ring.c`): `xhci_hcd 0000:00:14.0: HC died; cleaning up`.
 fn of_adapter(message: &str) -> Option<(String, LogKind)> {
     let (name, what) = message.split_once(": ")?;
     let is_adapter = name.starts_with("mpt") && !name.contains(' ')
-        || ["megaraid_sas ", "hpsa "].iter().any(|driver| name.starts_with(driver));
+        || ["megaraid_sas ", "hpsa ", "xhci-hcd ", "xhci_hcd "].iter().any(|driver| name.starts_with(driver));
     let kind = match what {
         _ if what.starts_with("failure at ") && what.ends_with("_scsih_probe()!") => LogKind::ProbeFailed,
         _ if what.starts_with("fault_state(")
             || what.starts_with("SAS host is non-operational")
             || what.starts_with("FW in FAULT state")
-            || what.starts_with("Controller lockup detected") =>
+            || what.starts_with("Controller lockup detected")
+            || what.starts_with("HC died") =>
         {
             LogKind::ControllerDown
         }
@@ -230,7 +232,7 @@ fn of_file_system(message: &str) -> Option<(String, LogKind)> {
     if let Some([level, place, what]) = fields(message, "BTRFS{}(device {}): {}")
         && level.len() <= 11
     {
-        let name = place.split([' ', ':']).next().filter(|name| is_drive(name))?;
+        let name = place.split([' ', ':']).next().filter(|name| !name.is_empty())?;
         if let Some([device, counts]) = fields(what, "bdev {} errs: {}") {
             // When it is mounted it tells what it counted in all its life, and `error` what it counts now. A drive that failed a
             // read says so itself.
@@ -246,7 +248,10 @@ fn of_file_system(message: &str) -> Option<(String, LogKind)> {
     let [name, what] = fields(message, "XFS ({}): {}")?;
     let is_damaged = what.starts_with("Metadata corruption detected")
         || what.starts_with("Metadata CRC error detected")
-        || what.starts_with("Corruption of in-memory data");
+        || what.starts_with("Corruption of in-memory data")
+        || what.starts_with("Corruption warning: ")
+        || what.starts_with("log mount/recovery failed: ")
+        || what.starts_with("metadata I/O error");
     is_damaged.then(|| damaged(name))?
 }
 
@@ -315,6 +320,12 @@ mod tests {
                 "nvme0n1",
                 LogKind::AccessDenied,
             ),
+            (
+                "xhci-hcd xhci-hcd.9.auto: HC died; cleaning up",
+                "adapter xhci-hcd xhci-hcd.9.auto",
+                LogKind::ControllerDown,
+            ),
+            ("XFS (dm-7): log mount/recovery failed: error -5", "dm-7", LogKind::FileSystemDamaged),
             ("Under-voltage detected! (0x00050005)", "board", LogKind::UnderVoltage),
             ("mmc1: Timeout waiting for hardware interrupt.", "mmc1", LogKind::CommandFailed),
             ("mmcblk0: timed out sending r/w cmd command", "mmcblk0", LogKind::CommandFailed),

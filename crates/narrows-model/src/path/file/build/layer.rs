@@ -2,7 +2,7 @@
 
 use super::{Built, Spot, Walk, fact, given, no_place};
 use crate::path::file::{
-    Cache, Cluster, Crypt, DeviceKind, Filesystem, Name, Network, Part, PartKind, Place, Raid, RaidKind,
+    Cache, Cluster, Crypt, DeviceKind, Filesystem, Name, Network, Part, PartKind, PartPlace, Raid, RaidKind,
     Remote, Technology, Vm, Volume, ZfsLevel,
 };
 use crate::path::graph::{Node, Spread};
@@ -239,7 +239,7 @@ impl<'s> Walk<'s> {
         let count = cluster.members.len().max(1) as f64;
         let share = Traffic { read: 1.0 / count, write: cluster.amplification() / count };
         let system = self.system;
-        let places: Vec<Place<'s>> =
+        let places: Vec<PartPlace<'s>> =
             cluster.networks.iter().filter_map(|name| system.place_of(name)).collect();
         for member in &cluster.members {
             let host = system.host_of(member).map(|(part, _)| &part.name);

@@ -8,7 +8,7 @@ mod layer;
 
 use std::fmt;
 
-use super::{Chipset, Host, LinkGiven, Name, Part, PartKind, Place, System};
+use super::{Chipset, Host, LinkGiven, Name, Part, PartKind, PartPlace, System};
 use crate::path::graph::{APPLICATION, Graph, Joined, NewHop, Node};
 use crate::path::{GivenHop, HopKind, HopSpec, Path, Target, Traffic};
 use narrows_base::catalog::{self, catalog};
@@ -57,7 +57,7 @@ struct Spot<'s> {
     above: Node,
     part: &'s Part,
     fraction: Traffic,
-    reader: Option<Place<'s>>,
+    reader: Option<PartPlace<'s>>,
 }
 
 /// The path from an application to the part `target`, for `streams` sequential streams at a time: a single one reads from

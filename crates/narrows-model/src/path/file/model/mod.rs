@@ -128,7 +128,7 @@ impl System {
     }
 
     /// Where the lanes of a part come from, over all that it is in or on.
-    pub fn place_of(&self, name: &Name) -> Option<Place<'_>> {
+    pub fn place_of(&self, name: &Name) -> Option<PartPlace<'_>> {
         let mut part = self.part(name)?;
         for _ in 0..=self.parts.len() {
             let (host, socket) = match &part.kind {
@@ -140,7 +140,7 @@ impl System {
                     continue;
                 }
             };
-            return Some(Place { host, socket, on_chipset: matches!(part.kind, PartKind::Chipset(_)) });
+            return Some(PartPlace { host, socket, on_chipset: matches!(part.kind, PartKind::Chipset(_)) });
         }
         None
     }
@@ -155,7 +155,7 @@ impl System {
 
 /// A place in a host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Place<'s> {
+pub struct PartPlace<'s> {
     pub host: &'s Name,
     /// `None`: on none of them more than on others.
     pub socket: Option<u32>,
