@@ -27,6 +27,8 @@ use super::shape::{self, Shape};
 const TIME_LIMIT: Duration = Duration::from_secs(300);
 /// How long anything else may take, a boot for one, on a host as busy as a host may be.
 const ANSWER: Duration = Duration::from_secs(300);
+/// The same before a scenario begins, which takes seconds.
+const BEFORE: Duration = Duration::from_secs(120);
 /// How long a guest may take to let go of a drive.
 const UNPLUGGED: Duration = Duration::from_secs(30);
 
@@ -144,6 +146,14 @@ impl Guest {
         )))
     }
 
+    /// Asks for something before narrows runs: a guest that does not answer then is the emulator's fault.
+    fn ask_before(&mut self, question: &str, word: &str) -> Result<String> {
+        self.ask(question, word, BEFORE).map_err(|error| match error {
+            RigError::Machine(text) => RigError::StoodStill(text),
+            other => other,
+        })
+    }
+
     /// The process of QEMU.
     pub(crate) fn process(&self) -> u32 {
         self.child.id()
@@ -186,15 +196,15 @@ impl Guest {
             return Ok(Ran::Unable(reason));
         }
         if others_follow && !self.noted {
-            self.ask("state", "noted", ANSWER)?;
+            self.ask_before("state", "noted")?;
             self.noted = true;
         }
         let asked = Instant::now();
-        self.ask("pace", "paced", ANSWER)?;
+        self.ask_before("pace", "paced")?;
         let factor = ability::factor(asked.elapsed());
         self.plug(scenario)?;
         if let Some((drive, least)) = ability::needed(scenario) {
-            let answer = self.ask(&format!("able {}", drive.name), "able", ANSWER)?;
+            let answer = self.ask_before(&format!("able {}", drive.name), "able")?;
             if let Some(reason) = ability::lacks(&answer, least) {
                 return Ok(Ran::Unable(reason));
             }
