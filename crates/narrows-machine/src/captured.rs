@@ -94,9 +94,33 @@ pub struct Adapter {
     pub drives: BTreeMap<String, AdapterDrive>,
     /// Its volumes, by drive group and number, `0/1`.
     pub volumes: BTreeMap<String, AdapterVolume>,
-    /// Why it keeps no writes in its cache, in words: `its battery or capacitor failed`.
+    /// Why it keeps no writes in its cache.
     #[serde(skip)]
-    pub lacks_cache: Fact<String>,
+    pub lacks_cache: Fact<CacheLack>,
+}
+
+/// Why an adapter passes each write on to its drives.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CacheLack {
+    /// It was made without one.
+    NoMemory,
+    /// Somebody turned it off, as is right for some drives.
+    Off,
+    /// What keeps it when the power fails does not work.
+    Battery,
+    /// It is set to write-back and does not do it.
+    FellBack,
+}
+
+impl std::fmt::Display for CacheLack {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::NoMemory => "it has no cache memory",
+            Self::Off => "its write cache is off",
+            Self::Battery => "its battery or capacitor failed",
+            Self::FellBack => "it is set to write-back and fell back to write-through",
+        })
+    }
 }
 
 /// A drive behind an adapter.

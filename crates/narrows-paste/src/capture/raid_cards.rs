@@ -1,6 +1,7 @@
 //! What the tools of RAID adapters say of their write cache: `ssacli` (before: `hpssacli`, `hpacucli`), `MegaCli`, `arcconf`.
 
 use narrows_base::fact::Fact;
+use narrows_machine::captured::CacheLack;
 
 use super::device::learn;
 use super::{Part, Rank, Text};
@@ -33,10 +34,10 @@ pub fn read(text: &Text) -> Part {
         let Some((key, value)) = line.split_once(':') else { continue };
         let value = value.trim();
         let (kind, lack) = match key.trim() {
-            "Cache Board Present" => ("ssacli", (value == "False").then_some("it has no cache memory")),
-            "Cache Status" => ("ssacli", value.contains("Disabled").then_some("its write cache is off")),
+            "Cache Board Present" => ("ssacli", (value == "False").then_some(CacheLack::NoMemory)),
+            "Cache Status" => ("ssacli", value.contains("Disabled").then_some(CacheLack::Off)),
             "Battery/Capacitor Status" => {
-                ("ssacli", value.starts_with("Failed").then_some("its battery or capacitor failed"))
+                ("ssacli", value.starts_with("Failed").then_some(CacheLack::Battery))
             }
             "No-Battery Write Cache" => {
                 works_without_battery = value == "Enabled";
@@ -48,21 +49,17 @@ pub fn read(text: &Text) -> Part {
             }
             "Current Cache Policy" => {
                 let fell_back = is_to_write_back && value.starts_with("WriteThrough");
-                ("MegaCli", fell_back.then_some("it is set to write-back and fell back to write-through"))
+                ("MegaCli", fell_back.then_some(CacheLack::FellBack))
             }
-            "Battery Replacement required" => {
-                ("MegaCli", (value == "Yes").then_some("its battery must be replaced"))
-            }
-            "Write-cache mode" => {
-                ("arcconf", value.starts_with("Disabled").then_some("its write cache is off"))
-            }
+            "Battery Replacement required" => ("MegaCli", (value == "Yes").then_some(CacheLack::Battery)),
+            "Write-cache mode" => ("arcconf", value.starts_with("Disabled").then_some(CacheLack::Off)),
             _ => continue,
         };
         part.kind = part.kind.or(Some(kind));
         let Some(lack) = lack.filter(|_| adapters.len() < MOST) else { continue };
         let adapter = adapters.entry(number).or_default();
         if adapter.lacks_cache.value().is_none() {
-            adapter.lacks_cache = Fact::known(lack.to_owned(), source);
+            adapter.lacks_cache = Fact::known(lack, source);
         }
     }
     if works_without_battery {
@@ -76,12 +73,12 @@ mod tests {
     use super::*;
 
     /// What an adapter is called, and why it keeps no writes.
-    type Told = (Option<String>, Option<String>);
+    type Told = (Option<String>, Option<CacheLack>);
 
     fn told(text: &str) -> (Option<&'static str>, Vec<Told>) {
         let part = read(&Text::new("card.txt", text.as_bytes()));
-        let of = |fact: &Fact<String>| fact.value().cloned();
-        let all = part.machine.adapters.values().map(|one| (of(&one.model), of(&one.lacks_cache))).collect();
+        let adapters = part.machine.adapters.values();
+        let all = adapters.map(|one| (one.model.value().cloned(), one.lacks_cache.get())).collect();
         (part.kind, all)
     }
 
@@ -89,7 +86,7 @@ mod tests {
     fn an_adapter_without_its_cache_says_why() {
         let head = "Smart Array P410i in Slot 0 (Embedded)\n   Cache Board Present: ";
         let model = Some("Smart Array P410i".to_owned());
-        let lack = Some("it has no cache memory".to_owned());
+        let lack = Some(CacheLack::NoMemory);
         assert_eq!(told(&format!("{head}False\n")), (Some("ssacli"), vec![(model.clone(), lack)]));
         assert_eq!(told(&format!("{head}True\n")), (Some("ssacli"), vec![(model.clone(), None)]));
         let without = format!(
@@ -98,8 +95,7 @@ mod tests {
         assert_eq!(told(&without), (Some("ssacli"), vec![(model, None)]));
         let fell = "Default Cache Policy: WriteBack, ReadAheadNone, Cached, No Write Cache if Bad BBU\n\
             Current Cache Policy: WriteThrough, ReadAheadNone, Cached, No Write Cache if Bad BBU\n";
-        let lack = "it is set to write-back and fell back to write-through".to_owned();
-        assert_eq!(told(fell), (Some("MegaCli"), vec![(None, Some(lack))]));
+        assert_eq!(told(fell), (Some("MegaCli"), vec![(None, Some(CacheLack::FellBack))]));
         assert_eq!(told("Current Cache Policy: WriteThrough, Direct\n"), (Some("MegaCli"), Vec::new()));
         assert_eq!(told("The cache policy: write-through\n"), (None, Vec::new()));
     }

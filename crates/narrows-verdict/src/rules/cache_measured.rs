@@ -396,10 +396,13 @@ fn of_dd(run: &Run<'_>) -> Option<Signs> {
 }
 
 /// Whether each call waited for something that is no memory: the kernel that lets no more be dirty, a shared directory that
-/// asks its host each time. Even a single-board computer copies some hundred MB/s.
+/// asks its host each time. Even a single-board computer copies some hundred MB/s, and a call that copies little takes it some
+/// microseconds: estimates on the safe side.
 fn is_slower_than_any_memory(run: &Run<'_>) -> bool {
     const SLOWEST: f64 = 20e6;
-    run.rate().get() < SLOWEST
+    const LONG_CALL: f64 = 50e-6;
+    let (rate, block) = (run.rate().get(), run.measured.work.block_size);
+    rate < SLOWEST && block.is_some_and(|block| block.as_f64() > LONG_CALL * rate)
 }
 
 /// Whether a write through the page cache took so long that nearly all of it is on the medium: Linux writes back what is
@@ -825,6 +828,8 @@ mod tests {
         };
         let cached = |text: String| codes(&verdicts(&text).remove(0)).contains(&Code::CacheMeasured);
         assert!(cached(text(20, "50")) && !cached(text(100, "10")) && !cached(text(481, "2.1")));
+        // A byte in each call is what the calls cost.
+        assert!(cached(text(100, "10").replace("bs=1M", "bs=1")));
     }
 
     #[test]

@@ -418,7 +418,7 @@ fn advice(drive: &str, events: &[LogEvent]) -> String {
     }
     let has = |kind: &LogKind| events.iter().any(|event| event.kind == *kind);
     if has(&LogKind::AccessDenied) {
-        return "The drive is locked, and nothing tells that it is broken: unlock it with what locked it (its password in the \
+        return "A drive that is locked answers like that, and need not be broken: unlock it with what locked it (its password in the \
                 firmware, or `sedutil-cli`)."
             .to_owned();
     }

@@ -53,7 +53,9 @@ pub(super) fn of_machine(context: &Context<'_>) -> Vec<Finding> {
         let offers_more = partner.map(|partner| *partner > speed);
         // What both ends can do.
         let most = partner.copied().filter(|partner| *partner > speed && *partner < most).unwrap_or(most);
-        let is_set = nic.offered_speed.value().is_some_and(|offered| *offered <= speed);
+        // Where the other end offers no more, what is set changes nothing.
+        let is_set =
+            offers_more != Some(false) && nic.offered_speed.value().is_some_and(|offered| *offered <= speed);
         let (other_end, advice) = match offers_more {
             _ if is_set => {
                 let name = narrows_base::shell::word(&nic.name);
@@ -343,19 +345,26 @@ mod tests {
 
     #[test]
     fn an_interface_below_what_it_can_do_is_told_with_what_the_other_end_offers() {
-        let told = |speed: f64, most: f64, partner: Option<f64>| {
+        let offering = |speed: f64, most: f64, partner: Option<f64>, offered: Option<f64>| {
             let rate = |mbit: f64| Fact::known(BitsPerSec::from_mbit(mbit), "ethtool.txt:9");
             let nic = Nic {
                 name: "eth0".to_owned(),
                 speed: rate(speed),
                 most_speed: rate(most),
                 partner_speed: partner.map(rate).unwrap_or_default(),
+                offered_speed: offered.map(rate).unwrap_or_default(),
                 ..Nic::default()
             };
             let add = |machine: &mut Machine| _ = machine.nics.insert("eth0".to_owned(), nic);
             let finding = Sketch::of("/dev/sda").on(add).finding(Code::NetworkLimited)?;
             Some((finding.severity, finding.summary))
         };
+        let told = |speed, most, partner| offering(speed, most, partner, None);
+        let set = |partner| offering(1000.0, 2500.0, partner, Some(1000.0));
+        assert!(set(Some(2500.0)).is_some_and(|(severity, words)| severity == Severity::Fault && words.contains("own setting")));
+        assert!(set(Some(1000.0)).is_some_and(
+            |(severity, words)| severity == Severity::Info && words.contains("other end offers no more")
+        ));
         assert_eq!(told(1000.0, 1000.0, None), None);
         for (speed, most, partner, severity) in [
             (100.0, 1000.0, None, Severity::Fault),

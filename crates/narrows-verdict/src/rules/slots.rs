@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use narrows_base::lists::grouped;
 use narrows_machine::Machine;
-use narrows_machine::captured::{Adapter, AdapterDrive, AdapterVolume, Lack};
+use narrows_machine::captured::{Adapter, AdapterDrive, AdapterVolume, CacheLack, Lack};
 use narrows_machine::dmi::Slot;
 use narrows_machine::pci::{PciAddress, PciDevice};
 use narrows_model::path::Hop;
@@ -144,15 +144,18 @@ pub(super) fn adapter_drives(context: &Context<'_>) -> Vec<Finding> {
 /// An adapter that passes each write on to its drives before it says that it is done.
 fn without_cache(number: u32, adapter: &Adapter) -> Option<Finding> {
     let why = adapter.lacks_cache.value()?;
-    // What was bought without a cache is as it should be.
-    let severity = if why.contains("no cache memory") { Severity::Info } else { Severity::Fault };
+    // What was bought without a cache, or set so, may be as it should be: with solid-state drives, or below ZFS.
+    let severity = match why {
+        CacheLack::NoMemory | CacheLack::Off => Severity::Info,
+        CacheLack::Battery | CacheLack::FellBack => Severity::Fault,
+    };
     let summary = format!("Writes through {} wait for its drives: {why}.", name(number, adapter));
     Some(
         Finding::on(Code::HbaLimited, severity, format!("c{number}"), summary)
             .seen_fact("write cache", &adapter.lacks_cache)
             .advise(
-                "Replace the battery or capacitor, or add a cache that has one, and set write-back again. Without one, write-back \
-                 loses acknowledged writes when the power fails.",
+                "Where small writes are slow, a cache with a working battery or capacitor, set to write-back, takes them. Without one, \
+                 write-back loses acknowledged writes when the power fails.",
             ),
     )
 }
@@ -357,6 +360,17 @@ mod tests {
         let rebuilt = judged("Dgrd", &[("32:3", disk("1", "Rbld"))]).finding(Code::RaidDegraded);
         assert!(rebuilt.is_some_and(|finding| finding.advice[0].action.contains("Wait, and remove nothing")));
         assert_eq!(judged("Optl", &drives).finding(Code::RaidDegraded), None);
+    }
+
+    #[test]
+    fn a_write_cache_that_failed_is_a_fault_and_one_that_was_turned_off_is_none() {
+        let told = |lack: CacheLack| {
+            let adapter = Adapter { lacks_cache: Fact::known(lack, "card.txt:4"), ..Adapter::default() };
+            let sketch = Sketch::of("/dev/sdb").on(|machine| machine.adapters = [(0, adapter)].into());
+            sketch.finding(Code::HbaLimited).map(|finding| finding.severity)
+        };
+        assert_eq!(told(CacheLack::Battery), Some(Severity::Fault));
+        assert_eq!(told(CacheLack::Off), Some(Severity::Info));
     }
 
     #[test]
